@@ -11,8 +11,8 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import FARTHEST, SMALL, Anchor, Canvas
 from ecs_rl.viewer.draw import Tile, arrow, glow, line, rounded
+from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import DIM, DUSK, FAINT, NIGHT, ORANGE, SKY, VERMILION, WARN, YELLOW, Colour, mix
-from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView
 
 FLAME: tuple[tuple[float, float, Colour, int], ...] = (
@@ -91,7 +91,7 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, canva
     arrow(surface, points[-3], points[-1], calm, 1.8 * canvas.scale)
 
 
-def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, canvas: Canvas) -> None:
+def draw_velocity(surface: pygame.Surface, body: Objects, camera: Camera, canvas: Canvas) -> None:
     """Draw where a single body will be in a moment, and how fast it is."""
     vx, vy = body.velocity[0].tolist() if len(body.velocity) and body.here[0] else (0.0, 0.0)
     speed = math.hypot(vx, vy)
@@ -107,11 +107,11 @@ def draw_velocity(surface: pygame.Surface, body: Things, camera: Camera, canvas:
     large = max((float(np.abs(outline).max()) for outline in body.look.outlines if outline.size), default=0.0)
     gap = max(14 * canvas.scale, large * camera.zoom + 14 * canvas.scale - abs(dx))
     side: Anchor = "right" if leftward else "left"
-    told = f"{speed:.1f} m/s"
+    text = f"{speed:.1f} m/s"
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
         at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
         colour = NIGHT if across or down else DIM
-        canvas.write(surface, told, at, size=SMALL, colour=colour, face="numbers", anchor=side)
+        canvas.write(surface, text, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
 def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Camera, *, marked: bool) -> None:

@@ -12,9 +12,9 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.draw import MOST, Tile, glow
+from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import DUSK, PANEL, YELLOW, Colour, mix
 from ecs_rl.viewer.sprites import draw_sprite, steps_of
-from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import Point
 
 Style = tuple[float, float, float]
@@ -29,7 +29,7 @@ KEPT = 3000
 BRIGHT = 0.85
 """Share of a body's colour in its inside."""
 GLOW = 0.45
-"""Share of a thing's colour in the light around it."""
+"""Share of an object's colour in the light around it."""
 MARK_FILL = 46
 """Opacity of the inside of a mark, of 255."""
 
@@ -40,20 +40,20 @@ def turned(points: F64, position: Point, angle: float) -> F64:
     return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
 
 
-def draw_things(surface: pygame.Surface, things: Things, camera: Camera, scale: float, chosen: int | None) -> None:
+def draw_things(surface: pygame.Surface, objects: Objects, camera: Camera, scale: float, chosen: int | None) -> None:
     """Draw all that is here of one look; `chosen` is the number of the one that stands out."""
-    look = things.look
+    look = objects.look
     if look.mark:
-        for _, at, angle in things.seen():
+        for _, at, angle in objects.seen():
             draw_mark(surface, look, (at, angle), camera, scale)
         return
     if not look.many:
-        for number, at, angle in things.seen():
+        for number, at, angle in objects.seen():
             draw_body(surface, look, (at, angle), camera, scale, chosen=number == chosen)
         return
-    _draw_many(surface, things, camera, scale)
+    _draw_many(surface, objects, camera, scale)
     if chosen is not None:
-        for number, at, angle in things.seen():
+        for number, at, angle in objects.seen():
             if number == chosen:
                 draw_body(surface, look, (at, angle), camera, scale, chosen=True)
 
@@ -94,7 +94,7 @@ def draw_body(
 
 
 def shine(surface: pygame.Surface, look: LookView, at: Point, zoom: float) -> None:
-    """Draw the light around a thing."""
+    """Draw the light around an object."""
     glow(surface, at, (look.size + look.glow) * zoom, mix((0, 0, 0), look.colour, GLOW))
 
 
@@ -163,11 +163,11 @@ def _fine_rim(centre: Point, radius: float) -> list[Point]:
 # --- many of a kind ---------------------------------------------------------------------------------------------------
 
 
-def _draw_many(surface: pygame.Surface, things: Things, camera: Camera, scale: float) -> None:
+def _draw_many(surface: pygame.Surface, objects: Objects, camera: Camera, scale: float) -> None:
     """Draw the members of a kind, each from the picture of its turn and of its part of a pixel."""
-    look, reach = things.look, reach_of(things.look, camera.zoom, scale)
-    here = things.here & np.isfinite(things.position).all(axis=1) & np.isfinite(things.angle)
-    at, angle = camera.pixels(things.position[here]), things.angle[here]
+    look, reach = objects.look, reach_of(objects.look, camera.zoom, scale)
+    here = objects.here & np.isfinite(objects.position).all(axis=1) & np.isfinite(objects.angle)
+    at, angle = camera.pixels(objects.position[here]), objects.angle[here]
     left, top, width, height = surface.get_clip()
     seen = ((at > (left - reach, top - reach)) & (at < (left + width + reach, top + height + reach))).all(axis=1)
     at, angle = at[seen], angle[seen]
@@ -175,20 +175,20 @@ def _draw_many(surface: pygame.Surface, things: Things, camera: Camera, scale: f
         for x, y in at.tolist():
             shine(surface, look, (x, y), camera.zoom)
     if 2 * reach > LARGEST:
-        for position, turn in zip(things.position[here][seen].tolist(), angle.tolist(), strict=True):
+        for position, turn in zip(objects.position[here][seen].tolist(), angle.tolist(), strict=True):
             draw_body(surface, look, ((position[0], position[1]), turn), camera, scale)
         return
     surface.fblits(stamped(look, at, angle, (camera.zoom, scale, BRIGHT)))
 
 
 def reach_of(look: LookView, zoom: float, scale: float) -> int:
-    """Return how many pixels a thing of this look reaches from its middle."""
+    """Return how many pixels an object of this look reaches from its middle."""
     picture = 0.0 if look.sprite is None else look.sprite.width + math.hypot(*look.sprite.at)
     return math.ceil(min(max(look.size, picture) * zoom + 4 * scale + 2, MOST))
 
 
 def stamped(look: LookView, at: F64, angle: F64, style: Style) -> list[tuple[pygame.Surface, Point]]:
-    """Return a kept picture and its corner for each of (things, 2) pixels, turned by (things,) radians."""
+    """Return a kept picture and its corner for each of (objects, 2) pixels, turned by (objects,) radians."""
     reach = reach_of(look, style[0], style[1])
     steps = steps_of((reach, reach)) if look.turns or look.outlines or look.sprite else 1
     turns = np.rint(angle / math.tau * steps).astype(int) % steps
@@ -200,7 +200,7 @@ def stamped(look: LookView, at: F64, angle: F64, style: Style) -> list[tuple[pyg
 
 @lru_cache(maxsize=KEPT)
 def _stamp(look: LookView, style: Style, turn: float, part: tuple[int, int]) -> pygame.Surface:
-    """Return a thing turned by a share of a whole turn, its middle in one part of the middle pixel."""
+    """Return an object turned by a share of a whole turn, its middle in one part of the middle pixel."""
     zoom, scale, bright = style
     reach = reach_of(look, zoom, scale)
     picture = pygame.Surface((2 * reach + 1, 2 * reach + 1), pygame.SRCALPHA)

@@ -64,7 +64,7 @@ def paint_card(
     area = pygame.Rect(0, 0, w - SIDE, h)
     whole = np.concatenate([path.points.reshape(-1, 2) for path in paths])
     bare = replace(_holding(stage, whole), caption="", ending="", forces=(), contacts=(), particles=None)
-    bare = replace(bare, things=tuple(replace(things, trails=()) for things in bare.things))
+    bare = replace(bare, objects=tuple(replace(objects, trails=()) for objects in bare.objects))
     camera = fitting(bare, area, canvas)
     draw_stage(surface, area, bare, camera, canvas)
     target = surface.subsurface(area)

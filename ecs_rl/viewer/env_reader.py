@@ -14,13 +14,13 @@ from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.view import DrawnView, StageView
 
 if TYPE_CHECKING:
-    from ecs_rl.viewer.things import Chosen
+    from ecs_rl.viewer.objects import BodyId
     from ecs_rl.world import World
 
 
 @dataclass
 class NoPlaces:
-    """The places of things where there are none."""
+    """The places of objects where there are none."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class EnvReader:
         """Note that the arena looks otherwise now; it is drawn only where somebody wants to see it."""
         self._drawn = None
 
-    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: BodyId | None = None) -> StageView:
         """Return the arena that is followed, as it was after the last tick."""
         if self._drawn is None:
             self._drawn = DrawnView(self.picture(arena))

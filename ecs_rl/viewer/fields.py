@@ -106,10 +106,10 @@ def _head(surface: pygame.Surface, tail: tuple[float, float], tip: tuple[float, 
 def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, canvas: Canvas) -> None:
     good = field.values[np.isfinite(field.values)]
     low, high = (float(good.min()), float(good.max())) if good.size else (math.nan, math.nan)
-    told = f"expects {low:.4g} to {high:.4g}"
+    text = f"expects {low:.4g} to {high:.4g}"
     box = pygame.Rect(place.x - canvas.px(5), place.y - canvas.px(5), place.w + canvas.px(20), place.h + canvas.px(10))
-    box.w += canvas.width(told, SMALL)
+    box.w += canvas.width(text, SMALL)
     rounded(surface, box, PANEL, radius=canvas.px(4), alpha=215)
     ramp = pygame.surfarray.make_surface(tints(np.linspace(0.0, 1.0, 24)[None]).astype(np.uint8))
     surface.blit(smoothed(ramp, place.size), place)
-    canvas.write(surface, told, (place.right + canvas.px(8), place.centery), size=SMALL, colour=DIM)
+    canvas.write(surface, text, (place.right + canvas.px(8), place.centery), size=SMALL, colour=DIM)

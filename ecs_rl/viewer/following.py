@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.camera import Follow, View
-from ecs_rl.viewer.moment import Moment, Places
+from ecs_rl.viewer.placement import Placement, Places
 from ecs_rl.viewer.view import Point
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class Fixed:
         """Begin an episode."""
 
     def cut(self) -> None:
-        """Take in another moment."""
+        """Take in another placement."""
 
     def hold(self) -> None:
         """Stay as it is, as long as a hand holds a body."""
 
-    def look(self, moment: Moment, seconds: float) -> None:
-        """See where all things are."""
+    def look(self, placement: Placement, seconds: float) -> None:
+        """See where all objects are."""
 
     def bounds(self, blend: float = 1.0) -> tuple[Point, Point]:
         """Return the lower left and the upper right corner."""
@@ -60,7 +60,7 @@ class Fixed:
         """Return the point from which the bounds count."""
         return 0.0, 0.0
 
-    def focus_on(self, moment: Moment) -> Point:
+    def focus_on(self, placement: Placement) -> Point:
         """Return the same for a picture that nobody has looked at before."""
         return 0.0, 0.0
 
@@ -72,9 +72,9 @@ class Following:
 
     def __init__(self, camera: Follow, places: Places) -> None:
         number = [role.name for role in places.roles].index(camera.role)
-        things = places.slices[number]
+        objects = places.slices[number]
         member = camera.member
-        self._things = things if member is None else slice(things.start + member, things.start + member + 1)
+        self._objects = objects if member is None else slice(objects.start + member, objects.start + member + 1)
         self.width, self.ahead = camera.width, camera.ahead
         self._now = self._before = self._goal = self._last = np.zeros(2)
         self._speed = np.zeros(2)
@@ -90,25 +90,25 @@ class Following:
         """Stay as it is, as long as a hand holds a body: the point under the mouse must not move."""
         self._before, self._speed = self._now, np.zeros(2)
 
-    def targets(self, moment: Moment) -> F64:
+    def targets(self, placement: Placement) -> F64:
         """Return (..., 2) where what is followed is, NaN where nothing of it is here."""
-        there = moment.here[..., self._things] & np.isfinite(moment.position[..., self._things, :]).all(axis=-1)
-        velocity = np.nan_to_num(moment.velocity[..., self._things, :], posinf=0.0, neginf=0.0)
+        there = placement.here[..., self._objects] & np.isfinite(placement.position[..., self._objects, :]).all(axis=-1)
+        velocity = np.nan_to_num(placement.velocity[..., self._objects, :], posinf=0.0, neginf=0.0)
         lead = self.ahead * velocity
         far, most = np.hypot(lead[..., 0], lead[..., 1]), MOST_AHEAD * self.width
         lead *= np.minimum(1.0, most / np.maximum(far, 1e-9))[..., None]
-        at = np.where(there[..., None], moment.position[..., self._things, :] + lead, 0.0)
+        at = np.where(there[..., None], placement.position[..., self._objects, :] + lead, 0.0)
         with np.errstate(all="ignore"):
             return np.asarray(at.sum(axis=-2) / there.sum(axis=-1)[..., None])
 
-    def look(self, moment: Moment, seconds: float) -> None:
+    def look(self, placement: Placement, seconds: float) -> None:
         """Go after what is followed, so many seconds after the last look."""
         self._before = self._now
-        target = self.targets(moment)
+        target = self.targets(placement)
         if not np.isfinite(target).all():
             return
         far = float(np.hypot(*(target - self._last)))
-        if self._cut or (far > CUT * self.width and not moment.flows[self._things].any()):
+        if self._cut or (far > CUT * self.width and not placement.flows[self._objects].any()):
             self._cut = False
             self._now = self._before = self._goal = target
             self._speed = np.zeros(2)
@@ -129,9 +129,9 @@ class Following:
         x, y = (self._before + (self._now - self._before) * blend).tolist()
         return x, y
 
-    def focus_on(self, moment: Moment) -> Point:
+    def focus_on(self, placement: Placement) -> Point:
         """Return the same for a picture that nobody has looked at before."""
-        x, y = np.nan_to_num(self.targets(moment)).tolist()
+        x, y = np.nan_to_num(self.targets(placement)).tolist()
         return x, y
 
 

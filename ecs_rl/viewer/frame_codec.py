@@ -17,11 +17,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, Union, get_args, 
 import msgspec
 import numpy as np
 
-from ecs_rl.viewer import things, view, view_why
+from ecs_rl.viewer import objects, view, view_why
 
 Known = TypeVar("Known")
 Views = dict[str, Any]
-NAMES = {**vars(things), **vars(view_why), **vars(view)}
+NAMES = {**vars(objects), **vars(view_why), **vars(view)}
 """Where the names of the records' types are found: each module imports those of the others for types only."""
 
 
@@ -48,10 +48,10 @@ class Records(Generic[Known]):
 
     def find(self, key: int) -> Known | None:
         """Return what is known under this key, which this frame then has as well."""
-        found = self._now.get(key) or self._last.get(key)
-        if found is not None:
-            self._now[key] = found
-        return found
+        known = self._now.get(key) or self._last.get(key)
+        if known is not None:
+            self._now[key] = known
+        return known
 
     def add(self, key: int, known: Known) -> None:
         """Keep something new."""
@@ -71,9 +71,9 @@ class Sent(Records[tuple[int, object]]):
 
     def number(self, record: object) -> tuple[int, bool]:
         """Return the number of a record, and whether the other side has it already."""
-        found = self.find(id(record))
-        if found is not None:
-            return found[0], True
+        known = self.find(id(record))
+        if known is not None:
+            return known[0], True
         number = next(self._numbers)
         self.add(id(record), (number, record))
         return number, False
@@ -123,9 +123,9 @@ class FrameReader:
 
     def frame(self, packed: bytes) -> Frame:
         """Return the frame; its arrays are read-only."""
-        found: Frame = self._form.unpack(msgspec.msgpack.decode(packed), self._received)
+        frame: Frame = self._form.unpack(msgspec.msgpack.decode(packed), self._received)
         self._received.end_frame()
-        return found
+        return frame
 
 
 def _form_of_frame(kinds: Mapping[str, Any]) -> Form:

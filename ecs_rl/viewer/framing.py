@@ -15,7 +15,7 @@ import numpy as np
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.scene.joints import Groove, Pivot
 from ecs_rl.scene.starts import Starter
-from ecs_rl.viewer.moment import Moment, Outline, Places
+from ecs_rl.viewer.placement import Outline, Placement, Places
 from ecs_rl.viewer.shapes import size_of
 from ecs_rl.viewer.view import Point
 
@@ -79,14 +79,14 @@ class Framing:
         """Return the point from which the bounds count."""
         return 0.0, 0.0
 
-    def focus_on(self, moment: Moment) -> Point:
+    def focus_on(self, placement: Placement) -> Point:
         """Return the same for a picture that nobody has looked at before."""
         return 0.0, 0.0
 
-    def look(self, moment: Moment, seconds: float) -> None:
+    def look(self, placement: Placement, seconds: float) -> None:
         """Make room for all that is here, so many seconds after the last look."""
         if self.outline is not None:
-            self.see(self.outline.reach(moment), seconds)
+            self.see(self.outline.reach(placement), seconds)
 
     def begin(self) -> None:
         """Begin an episode; the picture may narrow where none of the last ones went."""
@@ -121,8 +121,8 @@ class Framing:
         if self.now is not self._goal:
             self._approach(seconds)
             if was is not None:  # what was in the picture never leaves it; what was not comes into it smoothly
-                kept = np.where(was <= self.before, np.minimum(reach, self._most), self.now)
-                self.now = np.maximum(self.now, kept)
+                visible = np.where(was <= self.before, np.minimum(reach, self._most), self.now)
+                self.now = np.maximum(self.now, visible)
 
     def jump(self, reach: F64) -> None:
         """Show all of this at once: nobody has seen anything else before."""

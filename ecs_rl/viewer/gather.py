@@ -20,11 +20,11 @@ from ecs_rl.scene.rules import Compared
 from ecs_rl.scene.sensors import Sensor
 from ecs_rl.viewer.following import camera_of
 from ecs_rl.viewer.framing import framing_of
-from ecs_rl.viewer.moment import Moment, Places
+from ecs_rl.viewer.objects import BodyId, Objects
 from ecs_rl.viewer.particles import Particles
+from ecs_rl.viewer.placement import Placement, Places
 from ecs_rl.viewer.shapes import NEAR, distances, exit_of, near_ground, place, size_of
 from ecs_rl.viewer.sprites import load_sprite
-from ecs_rl.viewer.things import Chosen, Things
 from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, RoadView, StageView
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Reader:
             if look.sprite is not None:
                 load_sprite(look.sprite.path)  # one that is no picture is refused before anything is shown
         weight = sum(role.body.mass for role in self.arena.roles if role.body) * math.hypot(*world.scene.gravity)
-        thrusts = [each for each in self.arena.effects if isinstance(each, Thrust)]
-        strongest = max((math.hypot(each.x, each.y) for each in thrusts), default=1.0)
+        thrusts = [thrust for thrust in self.arena.effects if isinstance(thrust, Thrust)]
+        strongest = max((math.hypot(thrust.x, thrust.y) for thrust in thrusts), default=1.0)
         self.weight = weight or strongest or 1.0
         """Newtons: what burns as long as its body is large; where nothing falls, the strongest thrust."""
         self.rails = _rails(self.arena)
@@ -66,12 +66,12 @@ class Reader:
         self._trailing: dict[int, slice] = {}
         """Which of the points that trail each role has."""
         points = self._points_that_trail()
-        self._tips = np.array([thing for thing, _ in points], int), np.array([at for _, at in points]).reshape(-1, 2)
+        self._tips = np.array([index for index, _ in points], int), np.array([at for _, at in points]).reshape(-1, 2)
         self._followed = (-1, -1)
         self._before = self._now = self.places.at(0)
         self._eased = [np.zeros(1)] * len(self.effects)
         self._ground_view, self._stands = GroundView(backdrop=world.scene.backdrop), np.full(1, np.nan)
-        self._marks: dict[int, Things] = {}
+        self._marks: dict[int, Objects] = {}
         self.particles = Particles(self)
 
     def follow(self, arena: int, *, held: bool = False, anew: bool = False, again: bool = False) -> None:
@@ -97,8 +97,8 @@ class Reader:
             self.framing.look(self._now, self.world.scene.dt)
         amounts = zip(self._eased, self._amounts(arena), strict=True)
         self._eased = [np.where(np.isfinite(a), e + EASE * (a - e), a) for e, a in amounts]
-        things, at = self._tips
-        self._trails.append(np.where(self._now.flows[things, None], self._now.points(things, at), np.nan))
+        objects, at = self._tips
+        self._trails.append(np.where(self._now.flows[objects, None], self._now.points(objects, at), np.nan))
 
     @property
     def trail(self) -> F64 | None:
@@ -110,29 +110,29 @@ class Reader:
         self._trails.clear()
         self._trails.extend(added)
 
-    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: Chosen | None = None) -> StageView:
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: BodyId | None = None) -> StageView:
         """Return an arena as it is, or between the last two ticks of the followed one: `blend` is the share since."""
         if self._followed[0] == arena and blend < 1.0:
             bounds = self.framing.bounds(blend)
             amounts = [np.where(np.abs(a) >= FAINTEST, a, 0.0) for a in self._eased]
-            moment = self._now.blended(self._before, blend)
+            placement = self._now.blended(self._before, blend)
         else:
-            moment, amounts, bounds = self.places.at(arena), self._amounts(arena), self.framing.bounds()
+            placement, amounts, bounds = self.places.at(arena), self._amounts(arena), self.framing.bounds()
         joints = self.arena.joints
-        focus = self.framing.focus(blend) if self._followed[0] == arena else self.framing.focus_on(moment)
+        focus = self.framing.focus(blend) if self._followed[0] == arena else self.framing.focus_on(placement)
         return StageView(
-            things=self._things(arena, moment),
+            objects=self._objects(arena, placement),
             ground=self._ground(arena),
             particles=self.particles.view(blend) if self._followed[0] == arena else None,
             springs=tuple(
-                pair for j in joints if isinstance(j, Spring) for pair in self._ends(j.a, j.at, j.b, j.hinge, moment)
+                pair for j in joints if isinstance(j, Spring) for pair in self._ends(j.a, j.at, j.b, j.hinge, placement)
             ),
             hinges=tuple(
-                pin for j in joints if isinstance(j, Pivot) for pin, _ in self._ends(j.a, j.at, j.b, j.hinge, moment)
+                pin for j in joints if isinstance(j, Pivot) for pin, _ in self._ends(j.a, j.at, j.b, j.hinge, placement)
             ),
-            forces=tuple(self._forces(amounts, moment)),
-            contacts=tuple(self._contacts(arena, moment)),
-            rays=tuple(self._rays(arena, moment)),
+            forces=tuple(self._forces(amounts, placement)),
+            contacts=tuple(self._contacts(arena, placement)),
+            rays=tuple(self._rays(arena, placement)),
             selected=selected,
             focus=focus,
             bounds=bounds,
@@ -144,30 +144,30 @@ class Reader:
 
     # --- bodies -----------------------------------------------------------------------------------------------------
 
-    def _things(self, arena: int, moment: Moment) -> tuple[Things, ...]:
-        """Return all things in the order in which they are drawn, those of the followed arena with their trails."""
-        things = self.places.things(moment)
-        for number in range(len(self.arena.roles), len(things)):  # the same object until it changes, as the ground is
-            kept, mark = self._marks.get(number), things[number]
-            if kept is None or not kept.same(mark):
+    def _objects(self, arena: int, placement: Placement) -> tuple[Objects, ...]:
+        """Return all objects in the order in which they are drawn, those of the followed arena with their trails."""
+        objects = self.places.objects(placement)
+        for number in range(len(self.arena.roles), len(objects)):  # the same object until it changes, as the ground is
+            before, mark = self._marks.get(number), objects[number]
+            if before is None or not before.same(mark):
                 self._marks[number] = mark
-            things[number] = self._marks[number]
+            objects[number] = self._marks[number]
         if self._followed[0] == arena and len(self._trails) > 1:
             trails = np.array(self._trails)
             for number, columns in self._trailing.items():
-                shown = tuple(trails[:, i] for i in range(columns.start, columns.stop))
-                things[number] = replace(things[number], trails=shown)
-        return tuple(things.values())
+                lines = tuple(trails[:, i] for i in range(columns.start, columns.stop))
+                objects[number] = replace(objects[number], trails=lines)
+        return tuple(objects.values())
 
     def _points_that_trail(self) -> list[tuple[int, Point]]:
-        """Return the points of bodies that leave a trail, each with the body's number among all things.
+        """Return the points of bodies that leave a trail, each with the body's number among all objects.
 
         Those are the middle of a single body, the far end of a pendulum, and of many the middles of agents only.
         """
         acting = {effect.role.name for effect in self.effects}
-        found: list[tuple[int, Point]] = []
+        points: list[tuple[int, Point]] = []
         for number, role in enumerate(self.arena.roles):
-            look, joint, things = (
+            look, joint, objects = (
                 self.places.looks[number],
                 self.places.parents.get(role.name),
                 self.places.slices[number],
@@ -177,30 +177,30 @@ class Reader:
                 x, y = joint.hinge
                 at = (-x, -y) if math.hypot(x, y) > size_of(joint.a) else None
             if at is not None:
-                self._trailing[number] = slice(len(found), len(found) + things.stop - things.start)
-                found += [(thing, at) for thing in range(things.start, things.stop)]
-        return found
+                self._trailing[number] = slice(len(points), len(points) + objects.stop - objects.start)
+                points += [(index, at) for index in range(objects.start, objects.stop)]
+        return points
 
     def tips_of(self, slot: AgentSlot) -> tuple[I64, F64]:
         """Return the bodies of an agent that leave a trail, by their rows in the physics, and where on each.
 
         Where agents are several those that it drives; the first of them if none leaves a trail.
         """
-        things, at = self._tips
-        if len(self.slots) > 1 or not len(things):
+        objects, at = self._tips
+        if len(self.slots) > 1 or not len(objects):
             driven = [effect.role for effect in slot.spec.does.effects] or list(self.arena.roles[:1])
-            mine = np.array([self.places.slices[role.number].start for role in driven])
-            kept = np.isin(things, mine)
-            things, at = (things[kept], at[kept]) if kept.any() else (mine[:1], np.zeros((1, 2)))
-        return self.places.rows[things], at
+            own = np.array([self.places.slices[role.number].start for role in driven])
+            is_own = np.isin(objects, own)
+            objects, at = (objects[is_own], at[is_own]) if is_own.any() else (own[:1], np.zeros((1, 2)))
+        return self.places.rows[objects], at
 
-    def _ends(self, a: Role, at: Point, b: Role, hinge: Point, moment: Moment) -> list[tuple[Point, Point]]:
+    def _ends(self, a: Role, at: Point, b: Role, hinge: Point, placement: Placement) -> list[tuple[Point, Point]]:
         """Return where a joint's two ends are, for each pair of bodies that it holds and that are here."""
-        found, bases = [], [] if a.body is None else moment.poses[self.places.slices[a.number]]
-        for member, position, angle in self.bodies(b, moment):
+        ends, bases = [], [] if a.body is None else placement.poses[self.places.slices[a.number]]
+        for member, position, angle in self.bodies(b, placement):
             base = place(*bases[member % len(bases)], at) if bases else at
-            found.append((base, place(position, angle, hinge)))
-        return found
+            ends.append((base, place(position, angle, hinge)))
+        return ends
 
     # --- ground -----------------------------------------------------------------------------------------------------
 
@@ -221,33 +221,33 @@ class Reader:
         """Return how strongly each effect works, (members,) of its agent."""
         return [np.atleast_1d(effect.amount[arena]) for effect in self.effects]
 
-    def bodies(self, role: Role, moment: Moment) -> list[tuple[int, Point, float]]:
+    def bodies(self, role: Role, placement: Placement) -> list[tuple[int, Point, float]]:
         """Return number, position and angle of each body of a role that is here."""
-        things = self.places.slices[role.number]
-        here = np.flatnonzero(moment.here[things]).tolist()
-        return [(member, *moment.poses[things.start + member]) for member in here]
+        objects = self.places.slices[role.number]
+        here = np.flatnonzero(placement.here[objects]).tolist()
+        return [(member, *placement.poses[objects.start + member]) for member in here]
 
-    def _forces(self, amounts: list[F64], moment: Moment) -> list[ForceView]:
+    def _forces(self, amounts: list[F64], placement: Placement) -> list[ForceView]:
         """Return what the effects do; all that push one body are one arrow."""
-        found: list[ForceView] = []
+        forces: list[ForceView] = []
         pushes: dict[tuple[int, int], list[tuple[Push, float]]] = {}
         for effect, strength in zip(self.effects, amounts, strict=True):
             role = effect.role
             if role.body is None or not strength.any():
                 continue
-            there = self.bodies(role, moment)
-            each = strength.tolist() if len(strength) > 1 else strength.tolist() * role.members
+            there = self.bodies(role, placement)
+            by_member = strength.tolist() if len(strength) > 1 else strength.tolist() * role.members
             for member, at, angle in there:
-                amount = each[member]
+                amount = by_member[member]
                 if not amount or not math.isfinite(amount):
                     continue
                 if isinstance(effect, Push):
                     pushes.setdefault((role.number, member), []).append((effect, amount))
                 else:
-                    found += self._force(effect, amount, at, angle)
+                    forces += self._force(effect, amount, at, angle)
         for (number, member), several in pushes.items():
-            found.append(self._push(several, *moment.poses[self.places.slices[number].start + member]))
-        return found
+            forces.append(self._push(several, *placement.poses[self.places.slices[number].start + member]))
+        return forces
 
     def _push(self, pushes: list[tuple[Push, float]], at: Point, angle: float) -> ForceView:
         role = pushes[0][0].role
@@ -274,71 +274,71 @@ class Reader:
         """Return how long the flame of a thrust is at full strength, metres."""
         return 1.2 * size_of(effect.role) * math.sqrt(math.hypot(effect.x, effect.y) / self.weight)
 
-    def touched(self, arena: int, role: Role, moment: Moment) -> list[Point]:
+    def touched(self, arena: int, role: Role, placement: Placement) -> list[Point]:
         """Return where a role touches something."""
         pairs, ground = self.touch.pairs[arena], len(self.arena.roles)
-        found = self._on_ground(role, moment, self.ground.segments[arena]) if pairs[role.number, ground] else []
+        contacts = self._on_ground(role, placement, self.ground.segments[arena]) if pairs[role.number, ground] else []
         for other in np.flatnonzero(pairs[role.number, :ground]).tolist():
-            found += self._between(role, self.arena.roles[other], moment)
-        return [contact.at for contact in found]
+            contacts += self._between(role, self.arena.roles[other], placement)
+        return [contact.at for contact in contacts]
 
-    def _contacts(self, arena: int, moment: Moment) -> list[ContactView]:
+    def _contacts(self, arena: int, placement: Placement) -> list[ContactView]:
         """Return where bodies touch. What is known is which roles do: of many members those that are near enough."""
         pairs, ground = self.touch.pairs[arena], len(self.arena.roles)
-        found = []
+        contacts = []
         for number in np.flatnonzero(pairs[:ground, ground]).tolist():
-            found += self._on_ground(self.arena.roles[number], moment, self.ground.segments[arena])
+            contacts += self._on_ground(self.arena.roles[number], placement, self.ground.segments[arena])
         for one, other in np.argwhere(np.triu(pairs[:ground, :ground])).tolist():
-            found += self._between(self.arena.roles[one], self.arena.roles[other], moment)
-        return found
+            contacts += self._between(self.arena.roles[one], self.arena.roles[other], placement)
+        return contacts
 
-    def _on_ground(self, role: Role, moment: Moment, segments: F64) -> list[ContactView]:
-        found, start, many = [], self.places.slices[role.number].start, role.count is not None
-        for member, at, angle in self.bodies(role, moment):
+    def _on_ground(self, role: Role, placement: Placement, segments: F64) -> list[ContactView]:
+        contacts, start, many = [], self.places.slices[role.number].start, role.count is not None
+        for member, at, angle in self.bodies(role, placement):
             if many and distances(np.array((at,)), segments)[0] > size_of(role) + NEAR:
                 continue
-            speed = math.hypot(*moment.velocity[start + member].tolist())
+            speed = math.hypot(*placement.velocity[start + member].tolist())
             corners = near_ground(role, at, angle, segments, at_least_one=not many)
-            found += [ContactView(corner, speed) for corner in corners]
-        return found
+            contacts += [ContactView(corner, speed) for corner in corners]
+        return contacts
 
-    def _between(self, one: Role, other: Role, moment: Moment) -> list[ContactView]:
+    def _between(self, one: Role, other: Role, placement: Placement) -> list[ContactView]:
         """Return a point for each pair that touches: of single bodies that is known, of others the gap tells."""
         a, b = self.places.slices[one.number], self.places.slices[other.number]
-        mine, yours = size_of(one), size_of(other)
-        gap = moment.position[b][None] - moment.position[a][:, None]
-        touch = moment.here[a][:, None] & moment.here[b]
+        radius, other_radius = size_of(one), size_of(other)
+        gap = placement.position[b][None] - placement.position[a][:, None]
+        touch = placement.here[a][:, None] & placement.here[b]
         if one.count is not None or other.count is not None:
-            touch &= np.hypot(gap[..., 0], gap[..., 1]) < mine + yours + NEAR
+            touch &= np.hypot(gap[..., 0], gap[..., 1]) < radius + other_radius + NEAR
         if one is other:
             touch = np.triu(touch, 1)
         first, second = np.nonzero(touch)
-        at = moment.position[a][first] + gap[first, second] * (mine / (mine + yours))
+        at = placement.position[a][first] + gap[first, second] * (radius / (radius + other_radius))
         return [ContactView((x, y)) for x, y in at.tolist()]
 
-    def _rays(self, arena: int, moment: Moment) -> list[RayView]:
-        found: list[RayView] = []
+    def _rays(self, arena: int, placement: Placement) -> list[RayView]:
+        rays: list[RayView] = []
         for slot, seen in self.slots:
             rows = np.atleast_2d(slot.shaped(seen.value)[arena])
             first = 0
             for sensor in slot.spec.sees:
                 if isinstance(sensor, Rays):
-                    for member, at, angle in self.bodies(sensor.role, moment):
+                    for member, at, angle in self.bodies(sensor.role, placement):
                         if member < len(rows):
-                            found += _rays_of(sensor, at, angle, rows[member, first : first + len(sensor.names)])
+                            rays += _rays_of(sensor, at, angle, rows[member, first : first + len(sensor.names)])
                 first += len(sensor.names)
-        return found
+        return rays
 
 
 def _rays_of(sensor: Rays, at: Point, angle: float, row: F32) -> list[RayView]:
     """Return a role's rays as far as they see; of what they tell apart that counts which is nearest."""
-    found, start = [], place(at, angle, sensor.at)
+    rays, start = [], place(at, angle, sensor.at)
     nearest = row.reshape(-1, len(sensor.angles)).max(axis=0).tolist()
     for turn, nearness in zip(sensor.angles.tolist(), nearest, strict=True):
         length = sensor.reach * (1.0 - nearness)
         end = (start[0] + length * math.cos(angle + turn), start[1] + length * math.sin(angle + turn))
-        found.append(RayView(start, end, nearness))
-    return found
+        rays.append(RayView(start, end, nearness))
+    return rays
 
 
 def _rails(arena: Arena) -> tuple[tuple[Point, Point], ...]:

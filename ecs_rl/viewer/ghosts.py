@@ -107,8 +107,8 @@ class Ghosts:
             stages=(*PLAYING, "render"),
             callbacks=Callbacks(render=self._look),
         )
-        things, at = reader.tips_of(show.mind.watched[1])
-        self._rows, self._at = things, at
+        objects, at = reader.tips_of(show.mind.watched[1])
+        self._rows, self._at = objects, at
         return world
 
     def _drive(self, world: World) -> None:
@@ -119,7 +119,7 @@ class Ghosts:
         if show.rival is not None:
             show.rival.drive(world)
         watched = show.mind.watched[0].name
-        batch = next(each for each in world.batches if each.name == watched)
+        batch = next(batch for batch in world.batches if batch.name == watched)
         world.drive(watched, Forced(self, world.policies[watched], batch))
         reader = show.reader
         assert isinstance(reader, Reader)
@@ -183,8 +183,8 @@ class Forced:
 
     def __call__(self, observation: F32, state: F32) -> Decision:
         """Decide for all rows."""
-        told = self.decide(observation, state)
-        decision = told if isinstance(told, Decision) else Decision(told)
+        answer = self.decide(observation, state)
+        decision = answer if isinstance(answer, Decision) else Decision(answer)
         if self.ghosts.forced is None:
             return decision
         action: NDArray[Any] = np.array(decision.action)
@@ -201,12 +201,12 @@ def ways_of(space: ActionSpace) -> list[tuple[str, tuple[slice, float]]]:
 
     Each option of a choice, and each lever all the way down and up.
     """
-    found: list[tuple[str, tuple[slice, float]]] = []
+    ways: list[tuple[str, tuple[slice, float]]] = []
     for part, columns, _ in spans(space):
         if isinstance(part, Discrete):
-            found += [(f"{part.name} {name}".strip(), (columns, float(i))) for i, name in enumerate(part.names)]
+            ways += [(f"{part.name} {name}".strip(), (columns, float(i))) for i, name in enumerate(part.names)]
         elif isinstance(part, Continuous):
             for i, name in enumerate(part.names):
                 column = slice(columns.start + i, columns.start + i + 1)
-                found += [(f"{name} -1", (column, -1.0)), (f"{name} +1", (column, 1.0))]
-    return found
+                ways += [(f"{name} -1", (column, -1.0)), (f"{name} +1", (column, 1.0))]
+    return ways

@@ -15,6 +15,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas, part_of
 from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.number_formats import short, signed
+from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import (
     DIM,
     EARTH,
@@ -31,7 +32,6 @@ from ecs_rl.viewer.palette import (
 )
 from ecs_rl.viewer.roads import draw_road
 from ecs_rl.viewer.scenery import scenery
-from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import GridView, Point, RoadView
 
 GAP = 4
@@ -106,15 +106,15 @@ class Grid:
             return
         places = cells(area.size, arenas, view.shape, canvas)
         camera = Camera.fit(view.bounds, (0, 0, places.width, max(1, places.height - canvas.px(STRIP))), margin=1)
-        below = list(takewhile(lambda things: things.look.mark, view.things))
+        below = list(takewhile(lambda objects: objects.look.mark, view.objects))
         self._keep(area.size, view, below, places, camera)
         surface.blit(self._still, area)
-        drawn = [_placed(things, _focus(view)) for things in view.things[len(below) :]]
+        drawn = [_placed(objects, _focus(view)) for objects in view.objects[len(below) :]]
         for role in _grown(drawn, view, camera.zoom, places.height):
             _draw_role(target, role, places, camera)
         _tell(target, view, places, canvas)
 
-    def _keep(self, size: tuple[int, int], view: GridView, below: list[Things], places: Cells, camera: Camera) -> None:
+    def _keep(self, size: tuple[int, int], view: GridView, below: list[Objects], places: Cells, camera: Camera) -> None:
         key, arenas = (size, view.bounds, places, len(below), view.ground.shape), len(view.bars)
         parts = [
             view.ground,
@@ -139,7 +139,7 @@ def _focus(view: GridView) -> F64:
     return np.zeros((len(view.bars), 2)) if view.focus is None else view.focus
 
 
-def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Things], arena: int, camera: Camera) -> None:
+def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Objects], arena: int, camera: Camera) -> None:
     """Paint what stands still in an arena: its ground, and the marks that lie on it."""
     cell.blit(scenery(view.backdrop, cell.get_size(), land=_risen(view.ground[arena])), (0, 0))
     x, y = _focus(view)[arena].tolist()
@@ -150,8 +150,8 @@ def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Things], arena
         pygame.draw.aaline(cell, mix(PANEL, EARTH_EDGE, 0.6), camera.pixel(start), camera.pixel(end))
     if not view.roads:
         _paint_ground(cell, view.ground[arena], camera)
-    for things in below:
-        one = Things(things.look, things.position[arena], things.angle[arena], things.here[arena])
+    for objects in below:
+        one = Objects(objects.look, objects.position[arena], objects.angle[arena], objects.here[arena])
         draw_things(cell, one, camera, MARK_SCALE, None)
 
 
@@ -181,7 +181,7 @@ def _paint_ground(cell: pygame.Surface, ground: F64, camera: Camera) -> None:
 
 @dataclass
 class _Placed:
-    """Where the things of a look are in all arenas, metres from the focus of each."""
+    """Where the objects of a look are in all arenas, metres from the focus of each."""
 
     look: LookView
     outlines: list[F64]
@@ -196,17 +196,17 @@ class _Placed:
     """(arenas, members)"""
 
 
-def _placed(things: Things, focus: F64) -> _Placed:
+def _placed(objects: Objects, focus: F64) -> _Placed:
     """Return a look's corners, worked out for all arenas at once; of many of a kind the middles alone."""
-    look, at = things.look, things.position - focus[:, None]
+    look, at = objects.look, objects.position - focus[:, None]
     if look.many or look.sprite:
-        return _Placed(look, [], [], at, things.angle, things.here)
-    cos, sin = np.cos(things.angle), np.sin(things.angle)
+        return _Placed(look, [], [], at, objects.angle, objects.here)
+    cos, sin = np.cos(objects.angle), np.sin(objects.angle)
     turn = np.stack((np.stack((cos, sin), -1), np.stack((-sin, cos), -1)), axis=-2)
     corners = [*look.outlines, *look.lines]
     outlines = [np.einsum("kc,amcd->amkd", outline, turn) + at[:, :, None] for outline in corners]
     discs = [(np.einsum("c,amcd->amd", np.array(disc.at), turn) + at, disc.radius) for disc in look.discs]
-    return _Placed(look, outlines, discs, at, things.angle, things.here)
+    return _Placed(look, outlines, discs, at, objects.angle, objects.here)
 
 
 def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> list[_Placed]:
@@ -214,7 +214,7 @@ def _grown(placed: list[_Placed], view: GridView, zoom: float, height: int) -> l
 
     On rails nothing grows, nor where several bodies move on their own: the ways between them would be wrong.
     """
-    looks = [each.look for each in placed]
+    looks = [role.look for role in placed]
     if view.rails or sum(look.leads or look.many or look.mark for look in looks) != 1 or looks[0].many:
         return placed
     if any(look.sprite for look in looks):
@@ -249,13 +249,13 @@ def _ends(placed: list[_Placed]) -> tuple[F64, F64]:
     arenas = len(placed[0].middle)
     y = [outline[..., 1] for role in placed for outline in role.outlines]
     y += [middle[..., 1:] + (-radius, radius) for role in placed for middle, radius in role.discs]
-    heights = np.concatenate([each.reshape(arenas, -1) for each in y], axis=1)
+    heights = np.concatenate([part.reshape(arenas, -1) for part in y], axis=1)
     x = placed[0].middle[:, 0, 0]
     return np.stack((x, heights.min(axis=1)), axis=1), np.stack((x, heights.max(axis=1)), axis=1)
 
 
 def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Camera) -> None:
-    """Draw the things of a look in all arenas; what would reach out of its cell is left out."""
+    """Draw the objects of a look in all arenas; what would reach out of its cell is left out."""
     number = np.arange(len(role.middle))
     left = places.left + number % places.columns * (places.width + places.gap)
     top = places.top + number // places.columns * (places.height + places.gap)
@@ -267,9 +267,9 @@ def _draw_role(surface: pygame.Surface, role: _Placed, places: Cells, camera: Ca
         _draw_large(surface, role, places, camera)
         return
     if look.many or look.sprite:
-        shown = inside & np.isfinite(role.angle)
+        visible = inside & np.isfinite(role.angle)
         zoom = camera.zoom if look.many else max(camera.zoom, SPRITE / max(look.size, 1e-9))
-        surface.fblits(stamped(look, (middle + corner)[shown], role.angle[shown], (zoom, MANY_SCALE, BRIGHT)))
+        surface.fblits(stamped(look, (middle + corner)[visible], role.angle[visible], (zoom, MANY_SCALE, BRIGHT)))
         return
     polygon, edges = pygame.draw.polygon, pygame.draw.aalines
     fill, closed = mix(PANEL, look.colour, BRIGHT), len(look.outlines)
@@ -296,8 +296,8 @@ def _draw_large(surface: pygame.Surface, role: _Placed, places: Cells, camera: C
         there = part_of(surface, cell)
         if there is None:
             continue
-        shown = role.here[arena] & np.isfinite(role.middle[arena]).all(axis=-1) & np.isfinite(role.angle[arena])
-        for at, angle in zip(role.middle[arena][shown].tolist(), role.angle[arena][shown].tolist(), strict=True):
+        visible = role.here[arena] & np.isfinite(role.middle[arena]).all(axis=-1) & np.isfinite(role.angle[arena])
+        for at, angle in zip(role.middle[arena][visible].tolist(), role.angle[arena][visible].tolist(), strict=True):
             for outline in look.outlines:
                 corners = camera.pixels(turned(outline, (at[0], at[1]), angle)).tolist()
                 pygame.draw.polygon(there, fill, corners)

@@ -11,7 +11,7 @@ from ecs_rl.results import Results
 from ecs_rl.viewer.following import Following
 from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.moment import Moment
+from ecs_rl.viewer.placement import Placement
 from ecs_rl.viewer.view import GridView
 from ecs_rl.world import World
 
@@ -45,12 +45,12 @@ class GridWatch:
     def view(self, seconds: float) -> GridView:
         """Return all arenas now, so many seconds after the last look."""
         reader = self.reader
-        moment = reader.places.at(slice(None))
-        focus = self._frame(moment, seconds)
+        placement = reader.places.at(slice(None))
+        focus = self._frame(placement, seconds)
         results = Results(self.world).now()
         flashes = self._flashes(seconds)
         return GridView(
-            tuple(reader.places.things(moment).values()),
+            tuple(reader.places.objects(placement).values()),
             reader.ground.segments.copy(),
             self._followed(results, seconds),
             self._scale(results),
@@ -65,17 +65,17 @@ class GridWatch:
             self.world.scene.backdrop,
         )
 
-    def _frame(self, moment: Moment, seconds: float) -> F64 | None:
+    def _frame(self, placement: Placement, seconds: float) -> F64 | None:
         """Make room for all arenas; what was visited counts until each of them has ended so many episodes.
 
         Where the scene's camera follows something, return (arenas, 2) where that is.
         """
         framing = self.reader.framing
         if isinstance(framing, Following):
-            return np.nan_to_num(framing.targets(moment))
+            return np.nan_to_num(framing.targets(placement))
         if not isinstance(framing, Framing) or framing.outline is None:
             return None
-        reach = framing.outline.reach(moment)
+        reach = framing.outline.reach(placement)
         if not self._seen:
             self._seen = True
             framing.jump(reach)

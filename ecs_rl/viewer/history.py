@@ -112,7 +112,7 @@ class History:
         self._view = None
         self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
-        self._changes += [each for row in metrics for each in (*_changes(row), *self._lesson_steps(row))]
+        self._changes += [change for row in metrics for change in (*_changes(row), *self._lesson_steps(row))]
         self._add_bests(metrics)
         names = set().union(*metrics)
         self._find(metrics, names)
@@ -127,8 +127,8 @@ class History:
             *self._terms,
         }
         for key in names & drawn:
-            spread, found = SPREADS.get(key, ""), [row for row in metrics if key in row]
-            columns = [[row.get(each) for row in found] for each in ("total_steps", key, spread)]
+            spread, having = SPREADS.get(key, ""), [row for row in metrics if key in row]
+            columns = [[row.get(name) for row in having] for name in ("total_steps", key, spread)]
             curve = self._curves.setdefault(key, Curve())
             curve.add(np.stack([_numbers(column) for column in columns], axis=1))
             curve.has_spread |= spread in names
@@ -140,14 +140,14 @@ class History:
         self._seen |= names
         for key in dict.fromkeys(key for row in rows for key in row if key.startswith(("train/", "rollout/"))):
             trains = key.startswith("train/")
-            for kept, wanted, most in (
+            for keys, wanted, most in (
                 (self._losses, trains and "/loss" in key, MOST_LOSSES),
                 (self._exploring, trains and key.endswith(("entropy", "epsilon")), MOST_LOSSES),
                 (self._endings, key.startswith(f"rollout/{END}"), MOST_PARTS),
                 (self._terms, key.startswith(f"rollout/{TERM}"), MOST_PARTS),
             ):
-                if wanted and key not in kept and len(kept) < most:
-                    kept.append(key)
+                if wanted and key not in keys and len(keys) < most:
+                    keys.append(key)
 
     def _add_bests(self, rows: Sequence[Row]) -> None:
         """Take in what each agent's best evaluation came to."""
@@ -349,9 +349,9 @@ def _changes(row: Row) -> Iterator[tuple[float, str]]:
     """Yield the step and the words of each setting that a row says was changed."""
     for key, value in row.items():
         if key.startswith(CHANGE):
-            told = key.removeprefix(CHANGE).removeprefix(WEIGHT).replace("_", " ")
+            name = key.removeprefix(CHANGE).removeprefix(WEIGHT).replace("_", " ")
             by = "x" if key.startswith(f"{CHANGE}{WEIGHT}") else ""
-            yield _number(row.get("total_steps")), f"{told} {by}{_number(value):.3g}"
+            yield _number(row.get("total_steps")), f"{name} {by}{_number(value):.3g}"
 
 
 def _name(key: str, after: str = "") -> str:

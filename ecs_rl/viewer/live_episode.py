@@ -24,11 +24,11 @@ from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
 from ecs_rl.viewer.env_reader import EnvReader, reader_of
 from ecs_rl.viewer.mind import Mind
 from ecs_rl.viewer.number_formats import signed
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.played_episodes import PlayedEpisodes
 from ecs_rl.viewer.rewind import Rewind
 from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.speedometer import Speedometer
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import TickLog
 from ecs_rl.viewer.view import Point, StageView
 from ecs_rl.viewer.view_why import Overlay
@@ -252,7 +252,7 @@ class LiveEpisode:
 
     # --- hands ------------------------------------------------------------------------------------------------------
 
-    def grab(self, chosen: Chosen, at: Point) -> None:
+    def grab(self, chosen: BodyId, at: Point) -> None:
         """Hold a body where it is at this point of the arena, if forces move it at all."""
         role = self._role(chosen.role)
         if self.resting or chosen not in self._bodies() or not self.go_on_from_here():
@@ -270,7 +270,7 @@ class LiveEpisode:
         """Hold nothing."""
         self.hand.role = None
 
-    def poke(self, chosen: Chosen | None = None) -> str:
+    def poke(self, chosen: BodyId | None = None) -> str:
         """Kick a body, any solid one unless told, in a random direction; return its name, empty where there is none."""
         bodies = [body for body in self._bodies() if chosen == body or (chosen is None and self._role(body.role).solid)]
         if self.resting or not bodies or not self.go_on_from_here():
@@ -281,19 +281,19 @@ class LiveEpisode:
         self.hand.arena, self.hand.kicked, self.hand.kicked_member = self.arena, role.number, chosen.member
         self.hand.kick = (KICK * math.cos(angle), KICK * math.sin(angle), float(spin))
         self.touched = True
-        return chosen.told(many=role.count is not None)
+        return chosen.label(many=role.count is not None)
 
     def _role(self, name: str) -> Role:
         return next(role for role in self.world.arena.roles if role.name == name)
 
-    def _bodies(self) -> list[Chosen]:
+    def _bodies(self) -> list[BodyId]:
         """Return all bodies that are here and that forces move."""
         if isinstance(self.reader, EnvReader):
             return []
         places = self.reader.places
         here = places.at(self.arena).here
         return [
-            Chosen(role.name, member)
+            BodyId(role.name, member)
             for role in self.world.arena.roles
             if role.body is not None and role.body.moves == "freely"
             for member in np.flatnonzero(here[places.slices[role.number]]).tolist()
@@ -306,7 +306,7 @@ class LiveEpisode:
 
     # --- pictures ---------------------------------------------------------------------------------------------------
 
-    def stage(self, *, selected: Chosen | None = None) -> StageView:
+    def stage(self, *, selected: BodyId | None = None) -> StageView:
         """Return the picture of this moment."""
         if self.held is not None:
             return replace(self.held, ending=self.overlay.prompt) if self.overlay.prompt else self.held
@@ -369,15 +369,15 @@ class LiveEpisode:
         """Hold a body no longer that is not here any more."""
         if self.hand.role is not None:
             role = self.world.arena.roles[self.hand.role]
-            if Chosen(role.name, self.hand.member) not in self._bodies():
+            if BodyId(role.name, self.hand.member) not in self._bodies():
                 self.let_go()
 
     def _end(self) -> None:
         arena, total, reasons = self.arena, self.total, reasons_of(self.world, self.arena)
         tone, mark = tone_of(self.world, arena, total, reasons), "  with your help" if self.touched else ""
-        told = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
+        text = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
         picture = self.reader.stage(arena, caption=self.caption)
-        self.held = replace(picture, ending=told, ending_tone=tone, grip=self._grip())
+        self.held = replace(picture, ending=text, ending_tone=tone, grip=self._grip())
         self._rest, self.hand.role = REST, None
         self.outcome = Ended(
             arena,

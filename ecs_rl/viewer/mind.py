@@ -16,9 +16,9 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Action, Observation, PolicyState, Reward, Terms
 from ecs_rl.scene.sensors import Sensor
 from ecs_rl.spaces import Continuous, spans
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.options import options_of
 from ecs_rl.viewer.seen_pictures import pictures_of
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import Fate, Keyframe
 from ecs_rl.viewer.view import MindView, Option, Seen, Term
 
@@ -108,11 +108,11 @@ class Mind:
         return self.plan.name if self.plan.of is None else f"{self.plan.name} {self.member}"
 
     @property
-    def body(self) -> Chosen | None:
+    def body(self) -> BodyId | None:
         """The body of that agent: the member of its kind, or what its first effect works on."""
         return _body_of(self._slot, self.member)
 
-    def turn_to(self, body: Chosen | None) -> bool:
+    def turn_to(self, body: BodyId | None) -> bool:
         """Turn to the agent that has this body; tell whether there is one, and it is another."""
         at = [i for i, (_, slot, member) in enumerate(self._slots) if body and _body_of(slot, member) == body]
         if not at or at[0] == self._number:
@@ -129,7 +129,7 @@ class Mind:
         of_policy = [log.number_of(kind, self._batch.name) for kind in kinds]
         self._columns = (*of_policy, log.number_of(Terms, field="now"), log.number_of(Terms, field="total"))
         names = self._names = self.plan.observation_names
-        scale = {name: each.scale for each in self.plan.sees if isinstance(each, Sensor) for name in each.names}
+        scale = {name: sensor.scale for sensor in self.plan.sees if isinstance(sensor, Sensor) for name in sensor.names}
         self._scales = [scale.get(name) for name in names]
         self._low, self._high = -np.ones(len(names)), np.ones(len(names))
         self._view: tuple[Keyframe, MindView] | None = None
@@ -275,10 +275,10 @@ class Mind:
         return options_of(self._space, np.atleast_1d(last.did), does, spread)
 
 
-def _body_of(slot: AgentSlot, member: int) -> Chosen | None:
+def _body_of(slot: AgentSlot, member: int) -> BodyId | None:
     spec = slot.spec
     role = spec.of or next((effect.role for effect in spec.does.effects), None)
-    return None if role is None else Chosen(role.name, member if role.count is not None else 0)
+    return None if role is None else BodyId(role.name, member if role.count is not None else 0)
 
 
 def _begins(thoughts: Sequence[Thought]) -> tuple[int, ...]:
@@ -290,7 +290,7 @@ def came(thoughts: Sequence[Thought], discount: float) -> F64:
 
     An episode that time cut would have gone on: what the agent expected of its last sight stands for that.
     """
-    found = np.full(len(thoughts), math.nan)
+    returns = np.full(len(thoughts), math.nan)
     value, left, sure = 0.0, 1.0, False
     for i in range(len(thoughts) - 1, -1, -1):
         thought = thoughts[i]
@@ -299,8 +299,8 @@ def came(thoughts: Sequence[Thought], discount: float) -> F64:
         value = thought.reward + discount * value
         left *= discount
         if sure or left < KNOWN:
-            found[i] = value
-    return found
+            returns[i] = value
+    return returns
 
 
 def _beyond(last: Thought) -> tuple[float, float, bool]:

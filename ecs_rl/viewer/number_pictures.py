@@ -48,7 +48,7 @@ def draw_seen_picture(surface: pygame.Surface, area: pygame.Rect, seen: SeenPict
 
 
 def _bars(surface: pygame.Surface, area: pygame.Rect, rows: F64, canvas: Canvas) -> None:
-    """Draw (layers, rays) as bars as high as things are near, the layers one below the other."""
+    """Draw (layers, rays) as bars as high as objects are near, the layers one below the other."""
     surface.fill(NIGHT, area)
     tall, wide = area.h / len(rows), area.w / rows.shape[1]
     most = max(1.0, float(np.nanmax(np.abs(rows), initial=0.0)))

@@ -15,8 +15,8 @@ import pygame
 from ecs_rl.arrays import F64, Bool
 from ecs_rl.scene.effects import Thrust
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.moment import Moment
 from ecs_rl.viewer.palette import EARTH_EDGE, Colour
+from ecs_rl.viewer.placement import Placement
 from ecs_rl.viewer.shapes import exit_of, place, size_of
 from ecs_rl.viewer.view import ParticlesView, Point
 
@@ -72,8 +72,8 @@ class Particles:
         size = rows[:, SIZE] * (1.0 + rows[:, GROWS] * share)
         return ParticlesView(at, size, 1.0 - share, rows[:, TINT], rows[:, GLOWS] > 0.0)
 
-    def tick(self, arena: int, before: Moment, now: Moment) -> None:
-        """Let a tick pass that led from one moment to another."""
+    def tick(self, arena: int, before: Placement, now: Placement) -> None:
+        """Let a tick pass that led from one placement to another."""
         rows = self.rows
         rows[:, AGE] += self.dt
         rows = rows[rows[:, AGE] < rows[:, LIFE]]
@@ -114,7 +114,7 @@ class Particles:
 
     # --- what throws them -------------------------------------------------------------------------------------------
 
-    def _engines(self, arena: int, now: Moment) -> None:
+    def _engines(self, arena: int, now: Placement) -> None:
         """Let what is burnt fly on as smoke, with a spark now and then."""
         for effect in self.reader.effects:
             if not isinstance(effect, Thrust) or effect.role in self._tyres:
@@ -149,7 +149,7 @@ class Particles:
                         1, nozzle, away, spread=long, life=0.35, size=0.05 * long + 0.01, colour=FIRE, glows=True
                     )
 
-    def _touches(self, arena: int, before: Moment, now: Moment) -> None:
+    def _touches(self, arena: int, before: Placement, now: Placement) -> None:
         """Throw dust off the ground and sparks off bodies where a touch has changed a body's speed."""
         pairs, ground = self.reader.touch.pairs[arena], len(self.reader.arena.roles)
         if not pairs.any():
@@ -178,7 +178,7 @@ class Particles:
                     glows=True,
                 )
 
-    def _tracks(self, now: Moment) -> None:
+    def _tracks(self, now: Placement) -> None:
         """Let tyres that slide smoke."""
         for role in self._tyres:
             start = self.reader.places.slices[role.number].start
@@ -200,17 +200,17 @@ class Particles:
                             grows=2.5,
                         )
 
-    def _gone(self, before: Moment, now: Moment) -> None:
+    def _gone(self, before: Placement, now: Placement) -> None:
         """Let what has left, or was taken and placed anew, fly to pieces where it was."""
         for role in self._leaving:
-            things = self.reader.places.slices[role.number]
+            objects = self.reader.places.slices[role.number]
             look = self.reader.places.looks[role.number]
-            there, here = before.here[things], now.here[things]
-            turned = np.hypot(*(now.velocity[things] - before.velocity[things]).T)
-            rests = ~before.velocity[things].any(axis=1)  # what flies on as it did has come round, it is not gone
-            gone = there & (~here | (~now.flows[things] & (rests | (turned > ELSE))))
-            gone &= np.isfinite(before.position[things]).all(axis=1)
-            for x, y in before.position[things][gone].tolist()[:6]:
+            there, here = before.here[objects], now.here[objects]
+            turned = np.hypot(*(now.velocity[objects] - before.velocity[objects]).T)
+            rests = ~before.velocity[objects].any(axis=1)  # what flies on as it did has come round, it is not gone
+            gone = there & (~here | (~now.flows[objects] & (rests | (turned > ELSE))))
+            gone &= np.isfinite(before.position[objects]).all(axis=1)
+            for x, y in before.position[objects][gone].tolist()[:6]:
                 size = max(0.05, look.size)
                 count = 6 + round(8 * min(size / self._scale, 2.0))
                 pace = 2.0 + 2.0 * size

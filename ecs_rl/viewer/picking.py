@@ -7,29 +7,29 @@ import math
 import numpy as np
 
 from ecs_rl.arrays import F64
+from ecs_rl.viewer.objects import BodyId, LookView, Objects
 from ecs_rl.viewer.shapes import distances, place
-from ecs_rl.viewer.things import Chosen, LookView, Things
 from ecs_rl.viewer.view import Point, StageView
 
 
-def pick(stage: StageView, at: Point, reach: float) -> Chosen | None:
+def pick(stage: StageView, at: Point, reach: float) -> BodyId | None:
     """Return the body under a point: the smallest that it is inside of, else the nearest within reach, metres."""
-    found = []
-    for look, number, away in (each for things in stage.things for each in _aways(things, at)):
+    near = []
+    for look, number, away in (each for objects in stage.objects for each in _aways(objects, at)):
         if away <= reach:
-            found.append((away, _area(look), Chosen(look.name, number)))
-    return min(found)[2] if found else None
+            near.append((away, _area(look), BodyId(look.name, number)))
+    return min(near)[2] if near else None
 
 
-def _aways(things: Things, at: Point) -> list[tuple[LookView, int, float]]:
+def _aways(objects: Objects, at: Point) -> list[tuple[LookView, int, float]]:
     """Return how far a point is from each body of a look, 0 inside."""
-    look, found = things.look, []
-    for number, place_of, angle in things.seen() if not look.mark else ():
+    look, aways = objects.look, []
+    for number, place_of, angle in objects.seen() if not look.mark else ():
         x, y = place((0.0, 0.0), -angle, (at[0] - place_of[0], at[1] - place_of[1]))
         away = [max(0.0, math.hypot(x - disc.at[0], y - disc.at[1]) - disc.radius) for disc in look.discs]
         away += [_away_from(outline, (x, y)) for outline in look.outlines]
-        found.append((look, number, min((distance for distance in away if math.isfinite(distance)), default=math.inf)))
-    return found
+        aways.append((look, number, min((distance for distance in away if math.isfinite(distance)), default=math.inf)))
+    return aways
 
 
 def _away_from(outline: F64, at: Point) -> float:

@@ -30,7 +30,7 @@ class Picture:
         self.look()
 
     def look(self) -> None:
-        """Note where things are."""
+        """Note where objects are."""
         self.reader.follow(0)
 
     def draw(self, arena: int, surface: pygame.Surface) -> None:

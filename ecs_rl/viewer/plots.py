@@ -47,8 +47,8 @@ def ticks(low: float, high: float, most: int) -> list[float]:
         return []
     step = next(power * m for m in (1, 2, 5, 10, 20) if (high - low) / (power * m) <= most)
     first = math.ceil(low / step - 1e-9)
-    found = [step * i for i in range(first, math.floor(high / step + 1e-9) + 1)][:most]
-    return [0.0 if abs(value) < step * 1e-6 else value for value in found]
+    values = [step * i for i in range(first, math.floor(high / step + 1e-9) + 1)][:most]
+    return [0.0 if abs(value) < step * 1e-6 else value for value in values]
 
 
 def tick_text(value: float, step: float) -> str:
@@ -62,8 +62,8 @@ def tick_text(value: float, step: float) -> str:
 
 def reach(series: Sequence[F64], spare: float = 0.08) -> tuple[float, float]:
     """Return the range of all finite numbers with a little room; something sensible if there are none."""
-    kept = [a[np.isfinite(a)] for a in series]
-    joined = np.concatenate(kept) if kept else np.zeros(0)
+    finite = [a[np.isfinite(a)] for a in series]
+    joined = np.concatenate(finite) if finite else np.zeros(0)
     if not len(joined):
         return 0.0, 1.0
     low, high = float(joined.min()), float(joined.max())
@@ -74,8 +74,8 @@ def reach(series: Sequence[F64], spare: float = 0.08) -> tuple[float, float]:
 def steady_reach(series: Sequence[F64]) -> tuple[float, float]:
     """Return the range in which all but a few numbers lie, if the few would flatten all others; else that of all."""
     low, high = reach(series)
-    kept = [a[np.isfinite(a)] for a in series]
-    ends = [np.quantile(a, (0.04, 0.96)) for a in kept if len(a) >= FEW]
+    finite = [a[np.isfinite(a)] for a in series]
+    ends = [np.quantile(a, (0.04, 0.96)) for a in finite if len(a) >= FEW]
     if not ends:
         return low, high
     inner = float(min(a for a, _ in ends)), float(max(b for _, b in ends))
@@ -169,7 +169,9 @@ def draw_axes(
     """Draw hairlines and numbers: y to the left of the area, x below it (none where `x_most` is 0)."""
     area = axes.area
     tried = (ticks(*axes.y, most) for most in range(y_most, y_most + 4))
-    values = next((found for found in tried if len(found) > 1), [])  # one number alone says nothing about distances
+    values = next(
+        (candidates for candidates in tried if len(candidates) > 1), []
+    )  # one number alone says nothing about distances
     while len(values) > 2 and len(values) > area.h / canvas.px(14):
         values = values[::2]
     step = values[1] - values[0] if len(values) > 1 else 1.0

@@ -9,9 +9,9 @@ import pygame
 from msgspec.structs import replace
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panel import Gesture, Hit
 from ecs_rl.viewer.regions import Region
-from ecs_rl.viewer.things import Chosen
 
 LEFT, RIGHT = 1, 3
 STEADY = 4
@@ -104,10 +104,10 @@ def hit_of(region: Region | None, pixel: Pixel, *, finds: bool = False) -> Hit:
     at = pixel[0] - rect.x, pixel[1] - rect.y
     share = at[0] / max(1, rect.w - 1), at[1] / max(1, rect.h - 1)
     metres = None if camera is None else camera.onto(region.focus).metres(at)
-    found = region.find(metres or at) if finds and region.find is not None else None
-    hit = Hit(region.panel, region.part, found if isinstance(found, int) else index, share, pixel, region.key)
+    target = region.find(metres or at) if finds and region.find is not None else None
+    hit = Hit(region.panel, region.part, target if isinstance(target, int) else index, share, pixel, region.key)
     if camera is None:
         return hit
     away = at[0] - camera.middle[0], at[1] - camera.middle[1]
-    body = (found.role, found.member) if isinstance(found, Chosen) else None
+    body = (target.role, target.member) if isinstance(target, BodyId) else None
     return replace(hit, metres=metres, body=body, aim=camera.aim, away=away)

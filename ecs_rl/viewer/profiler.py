@@ -68,10 +68,10 @@ class Profiler:
     def _measured(self) -> ProfileView:
         _, spent, parts = self._frames[-1]
         count = len(self._frames)
-        total = sum(sum(each.values()) for _, each, _ in self._frames) or 1.0
+        total = sum(sum(stages.values()) for _, stages, _ in self._frames) or 1.0
         rows = []
         for name, seconds in spent.items():
-            mean = sum(each.get(name, 0.0) for _, each, _ in self._frames) / count
+            mean = sum(stages.get(name, 0.0) for _, stages, _ in self._frames) / count
             rows.append(ProfileRow(name, seconds * 1e3, mean * 1e3, mean * count / total))
-        means = {name: sum(each.get(name, 0.0) for _, _, each in self._frames) / count for name in parts}
+        means = {name: sum(stages.get(name, 0.0) for _, _, stages in self._frames) / count for name in parts}
         return ProfileView(tuple(rows), tuple((name, mean * 1e3) for name, mean in means.items()))

@@ -9,10 +9,10 @@ from typing import Literal, TypedDict
 import pygame
 
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.view import Point
 
-Find = Callable[[Point], "int | Chosen | None"]
+Find = Callable[[Point], "int | BodyId | None"]
 Part = tuple[str, str, int]
 """A part of the window: its panel, what it is there, and which one of these."""
 Takes = Literal["", "moves", "clicks"]

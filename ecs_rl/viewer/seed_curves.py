@@ -33,9 +33,9 @@ def draw_seeds(
     runs: Mapping[int, Path], path: Path, *, title: str, solved_at: float | None = None, score: str = ""
 ) -> None:
     """Draw the evaluations of runs, by their seed, into a PNG; StorageError if it cannot be written."""
-    found = {seed: evaluations(run, score) for seed, run in runs.items()}
+    curves = {seed: evaluations(run, score) for seed, run in runs.items()}
     surface = pygame.Surface(SIZE)
-    paint_seeds(surface, {seed: each for seed, each in found.items() if len(each.x)}, title, solved_at, score)
+    paint_seeds(surface, {seed: curve for seed, curve in curves.items() if len(curve.x)}, title, solved_at, score)
     picture = io.BytesIO()
     pygame.image.save(surface, picture, "picture.png")
     Folder(path.parent).write(path.name, picture.getvalue(), sync=False)
@@ -46,24 +46,24 @@ def evaluations(run: Path, score: str) -> Series:
     history = History(run, score=score)
     while history.behind:
         history.read()
-    found = history.refresh().evaluations
-    good = np.isfinite(found.x) & np.isfinite(found.y)
-    return Series(found.name, found.x[good], found.y[good])
+    series = history.refresh().evaluations
+    good = np.isfinite(series.x) & np.isfinite(series.y)
+    return Series(series.name, series.x[good], series.y[good])
 
 
-def together(found: Mapping[int, Series]) -> tuple[Series, F64]:
+def together(curves: Mapping[int, Series]) -> tuple[Series, F64]:
     """Return the interquartile mean over all steps that any run was evaluated at with its band, and (steps, runs).
 
     A run that has ended stays at its last evaluation: it was solved, or its policy is what it is.
     """
-    x = np.unique(np.concatenate([each.x for each in found.values()]))
-    y = np.stack([np.interp(x, each.x, each.y) for each in found.values()], axis=1)
+    x = np.unique(np.concatenate([curve.x for curve in curves.values()]))
+    y = np.stack([np.interp(x, curve.x, curve.y) for curve in curves.values()], axis=1)
     low, high = interval(y, REPETITIONS)
     return Series("IQM", x, iqm(y), None), np.stack((low, high), axis=1)
 
 
 def paint_seeds(
-    surface: pygame.Surface, found: Mapping[int, Series], title: str, solved_at: float | None, score: str
+    surface: pygame.Surface, curves: Mapping[int, Series], title: str, solved_at: float | None, score: str
 ) -> None:
     """Paint the whole picture."""
     canvas, (w, h) = Canvas(SCALE), surface.get_size()
@@ -71,31 +71,31 @@ def paint_seeds(
     edge, head = canvas.px(20), canvas.px(22)
     canvas.write(surface, title, (edge, head), size=LARGE)
     area = pygame.Rect(edge + canvas.px(40), canvas.px(66), w - 2 * edge - canvas.px(40), h - canvas.px(66 + 40))
-    if not found:
+    if not curves:
         canvas.write(surface, NO_EVALUATION, area.center, colour=DIM, anchor="middle")
         return
-    middle, band = together(found)
-    ended = len({float(each.x[-1]) for each in found.values()}) > 1
-    told = [
+    middle, band = together(curves)
+    ended = len({float(curve.x[-1]) for curve in curves.values()}) > 1
+    legend = [
         ("interquartile mean", MAIN_LINE),
         ("95 % bootstrap interval", mix(PANEL, MAIN_LINE, 0.6)),
-        (f"{len(found)} {'seed' if len(found) == 1 else 'seeds'}", mix(PANEL, SECOND_LINE, 0.8)),
+        (f"{len(curves)} {'seed' if len(curves) == 1 else 'seeds'}", mix(PANEL, SECOND_LINE, 0.8)),
         *([("a run that has ended stays where it was", DIM)] if ended else []),
     ]
     x = edge
-    for text, colour in told:
+    for text, colour in legend:
         x += canvas.write(surface, text, (x, head + canvas.px(22)), size=SMALL, colour=colour).w + canvas.px(16)
     what = f"evaluation, {score}" if score else "evaluation, mean return"
     canvas.write(surface, what, (w - edge, head), size=SMALL, colour=DIM, anchor="right")
 
     goal = [np.array([solved_at])] if solved_at is not None and math.isfinite(solved_at) else []
-    last = max(float(each.x[-1]) for each in found.values())
-    axes = Axes(area, (0.0, max(1.0, last)), reach([*(each.y for each in found.values()), *goal]))
+    last = max(float(curve.x[-1]) for curve in curves.values())
+    axes = Axes(area, (0.0, max(1.0, last)), reach([*(curve.y for curve in curves.values()), *goal]))
     draw_axes(surface, canvas, axes, x_most=10, y_most=8, x_unit=" steps")
     low, high = band.T
     draw_band(surface, axes, Series("band", middle.x, (low + high) / 2, (high - low) / 2), MAIN_LINE)
     if goal:
         draw_goal(surface, axes, float(goal[0][0]), canvas)
-    for each in found.values():
-        draw_line(surface, axes, each, mix(PANEL, SECOND_LINE, 0.55), 1)
+    for curve in curves.values():
+        draw_line(surface, axes, curve, mix(PANEL, SECOND_LINE, 0.55), 1)
     draw_line(surface, axes, middle, MAIN_LINE, canvas.px(2))

@@ -18,14 +18,14 @@ MOST_CELLS = 4096
 
 def pictures_of(spec: AgentSpec, seen: F32) -> tuple[SeenPicture, ...]:
     """Return the pictures in (numbers,) that one agent sees."""
-    found, first = list[SeenPicture](), 0
+    pictures, first = list[SeenPicture](), 0
     for sensor in spec.sees:
         shape = _shape(sensor)
         if shape is not None:
             values = seen[first : first + int(np.prod(shape))].astype(np.float64).reshape(shape)
-            found.append(SeenPicture(_name(sensor.names), first, values))
+            pictures.append(SeenPicture(_name(sensor.names), first, values))
         first += len(sensor.names)
-    return tuple(found)
+    return tuple(pictures)
 
 
 def _shape(sensor: object) -> tuple[int, int, int] | None:

@@ -14,8 +14,8 @@ from ecs_rl.scene.joints import Groove
 from ecs_rl.scene.look import Look, rgb, sprite_file
 from ecs_rl.scene.parts import Disc, Polygon, Shape
 from ecs_rl.scene.roles import Role
+from ecs_rl.viewer.objects import LookView, SpriteView
 from ecs_rl.viewer.palette import DIM, Colour, role_colour
-from ecs_rl.viewer.things import LookView, SpriteView
 from ecs_rl.viewer.view import Point
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def role_looks(arena: Arena, hanging: frozenset[str]) -> tuple[LookView, ...]:
 
 def mark_looks(arena: Arena) -> tuple[LookView, ...]:
     """Return what each mark looks like."""
-    found = []
+    looks = []
     for mark in arena.marks:
         shapes = (mark.shape,) if isinstance(mark.shape, (Disc, Polygon)) else ()
         look = _look(mark.name, shapes, mark.look, DIM, arena)
         lines = () if isinstance(mark.shape, (Disc, Polygon)) else (np.array(mark.shape),)
-        found.append(replace(look, lines=lines, leads=False, turns=False, mark=True))
-    return tuple(found)
+        looks.append(replace(look, lines=lines, leads=False, turns=False, mark=True))
+    return tuple(looks)
 
 
 def _look(name: str, shapes: Sequence[Shape], look: Look | None, colour: Colour, arena: Arena) -> LookView:
@@ -116,7 +116,7 @@ def _leave_disc(disc: Disc, at: Point, way: Point) -> float:
 
 
 def _crossings(shape: Polygon, at: Point, way: Point) -> list[float]:
-    found = []
+    ways = []
     for (ax, ay), (bx, by) in zip(shape.points, shape.points[1:] + shape.points[:1], strict=True):
         ex, ey = bx - ax, by - ay
         cross = way[0] * ey - way[1] * ex
@@ -125,8 +125,8 @@ def _crossings(shape: Polygon, at: Point, way: Point) -> list[float]:
         along = ((ax - at[0]) * ey - (ay - at[1]) * ex) / cross
         share = ((ax - at[0]) * way[1] - (ay - at[1]) * way[0]) / cross
         if -1e-9 <= share <= 1 + 1e-9:
-            found.append(along)
-    return found
+            ways.append(along)
+    return ways
 
 
 def near_ground(role: Role, position: Point, angle: float, segments: F64, *, at_least_one: bool) -> list[Point]:

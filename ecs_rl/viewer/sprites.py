@@ -10,8 +10,8 @@ import pygame
 from ecs_rl.errors import SceneError
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.draw import MOST, smoothed
+from ecs_rl.viewer.objects import LookView
 from ecs_rl.viewer.shapes import place
-from ecs_rl.viewer.things import LookView
 from ecs_rl.viewer.view import Point
 
 LARGEST = 512

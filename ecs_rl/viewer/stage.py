@@ -25,6 +25,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
+from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import (
     BAD,
     DIM,
@@ -39,7 +40,6 @@ from ecs_rl.viewer.palette import (
     mix,
 )
 from ecs_rl.viewer.particles import draw_particles
-from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}
@@ -78,13 +78,13 @@ def draw_stage(
         _captions(target, stage, camera, canvas, taken)
         return
     camera = camera.onto(stage.focus)
-    below = tuple(takewhile(lambda things: things.look.mark, stage.things))
+    below = tuple(takewhile(lambda objects: objects.look.mark, stage.objects))
     canvas.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
     draw_field(target, stage.field, camera, canvas)
-    above = stage.things[len(below) :]
-    for things in above:
-        for trail in things.trails:
-            draw_trail(target, trail, things.look.colour, camera, marked=bool(below))
+    above = stage.objects[len(below) :]
+    for objects in above:
+        for trail in objects.trails:
+            draw_trail(target, trail, objects.look.colour, camera, marked=bool(below))
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=False)
     for ray in stage.rays:
@@ -94,9 +94,9 @@ def draw_stage(
             draw_force(target, force, camera, canvas, stage.tick)
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), canvas)
-    for things in above:
-        chosen = stage.selected is not None and stage.selected.role == things.look.name
-        draw_things(target, things, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None)
+    for objects in above:
+        chosen = stage.selected is not None and stage.selected.role == objects.look.name
+        draw_things(target, objects, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None)
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=True)
     for hinge in stage.hinges:
@@ -118,12 +118,14 @@ def paint_drawn(surface: pygame.Surface, drawn: DrawnView, canvas: Canvas) -> No
     surface.blit(scaled, ((w - size[0]) // 2, top + (h - top - size[1]) // 2))
 
 
-def _paint_still(surface: pygame.Surface, shows: tuple[GroundView, Camera, tuple[Things, ...]], canvas: Canvas) -> None:
+def _paint_still(
+    surface: pygame.Surface, shows: tuple[GroundView, Camera, tuple[Objects, ...]], canvas: Canvas
+) -> None:
     """Paint what stands still most of the time: the background, and the marks that lie on it."""
     ground, camera, marks = shows
     paint_backdrop(surface, (ground, camera), canvas)
-    for things in marks:
-        draw_things(surface, things, camera, canvas.scale, None)
+    for objects in marks:
+        draw_things(surface, objects, camera, canvas.scale, None)
 
 
 def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, canvas: Canvas) -> None:
@@ -132,9 +134,9 @@ def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, canvas:
             draw_force(surface, force, camera, canvas, stage.tick)
     for contact in stage.contacts:
         draw_contact(surface, contact, camera, canvas, stage.tick)
-    for things in stage.things:
-        if things.look.leads:
-            draw_velocity(surface, things, camera, canvas)
+    for objects in stage.objects:
+        if objects.look.leads:
+            draw_velocity(surface, objects, camera, canvas)
     if stage.grip is not None:
         draw_grip(surface, stage.grip, camera, canvas)
 
@@ -144,11 +146,11 @@ def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, can
     if stage.watched is None:
         return
     body, name = stage.watched
-    for things in stage.things:
-        found = [place for member, place, _ in things.seen() if member == body.member]
-        if things.look.name == body.role and found:
-            x, y = camera.pixel(found[0])
-            draw_pointer(surface, (x, y - _around_look(things.look, camera)), name, canvas)
+    for objects in stage.objects:
+        places = [place for member, place, _ in objects.seen() if member == body.member]
+        if objects.look.name == body.role and places:
+            x, y = camera.pixel(places[0])
+            draw_pointer(surface, (x, y - _around_look(objects.look, camera)), name, canvas)
 
 
 def _around_look(look: LookView, camera: Camera) -> float:
@@ -227,7 +229,7 @@ def _clear_place(
 ) -> pygame.Rect:
     """Return where a sign hides no body: in the upper third if that is free, else higher or lower."""
     box = pygame.Rect((0, 0), size)
-    bodies = [body for things in stage.things if (body := _around(things, camera, canvas)) is not None]
+    bodies = [body for objects in stage.objects if (body := _around(objects, camera, canvas)) is not None]
     heights = (0.22, 0.36, 0.62, 0.5, 0.74)
     for share in (*heights, heights[0]):
         box.center = (room[0] // 2, round(room[1] * share) + canvas.px(16))
@@ -236,9 +238,9 @@ def _clear_place(
     return box
 
 
-def _around(things: Things, camera: Camera, canvas: Canvas) -> pygame.Rect | None:
+def _around(objects: Objects, camera: Camera, canvas: Canvas) -> pygame.Rect | None:
     """Return the rectangle of pixels around a single body."""
-    look, body = things.look, next(iter(things.seen()), None)
+    look, body = objects.look, next(iter(objects.seen()), None)
     if body is None or look.many or look.mark:
         return None
     corners = [turned(outline, body[1], body[2]) for outline in look.outlines]
@@ -312,7 +314,7 @@ def draw_panes(
 ) -> None:
     """Draw all panes; `taken` pixels to the right of the upper right one's caption are not free."""
     surface.fill(NIGHT, area)
-    shown = camera or pane_camera(area, panes, canvas)
+    panes_camera = camera or pane_camera(area, panes, canvas)
     places = pane_places(area, panes, canvas)
     corner = corner_of(places)
     for number, (pane, place) in enumerate(zip(panes, places, strict=True)):
@@ -320,7 +322,7 @@ def draw_panes(
         canvas.lay(surface, head, f"pane {number} head", (pane.title, pane.note, pane.tone), _paint_head)
         stage = _below_head(place, canvas)
         used = taken if number == corner else 0
-        draw_stage(surface, stage, pane.stage, shown, canvas, name=f"pane {number}", taken=used)
+        draw_stage(surface, stage, pane.stage, panes_camera, canvas, name=f"pane {number}", taken=used)
 
 
 def corner_of(places: Sequence[pygame.Rect]) -> int:
@@ -334,7 +336,7 @@ def _paint_head(surface: pygame.Surface, shows: tuple[str, str, Tone], canvas: C
     surface.fill(PANEL)
     surface.fill(RULE, (0, h - canvas.px(1), w, canvas.px(1)))
     edge, y = canvas.px(12), h / 2
-    told = canvas.write(surface, title, (edge, y), width=w - 2 * edge)
+    name = canvas.write(surface, title, (edge, y), width=w - 2 * edge)
     colour = DIM if tone == "plain" else TONES[tone]
-    room = w - edge - told.right - canvas.px(14)
+    room = w - edge - name.right - canvas.px(14)
     canvas.write(surface, note, (w - edge, y), colour=colour, face="numbers", anchor="right", width=room)

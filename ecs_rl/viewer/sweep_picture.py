@@ -87,12 +87,12 @@ def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:
     paint_curves(
         surface, canvas, pygame.Rect(edge + canvas.px(40), top, left - edge - canvas.px(40), bottom - top), view
     )
-    shown = view.axes[:MOST_PANELS]
+    settings = view.axes[:MOST_PANELS]
     canvas.write(surface, view.measure, (left + canvas.px(24), head + canvas.px(22)), size=SMALL, colour=DIM)
-    columns = 1 if len(shown) <= 2 else 2
-    rows = math.ceil(len(shown) / columns)
+    columns = 1 if len(settings) <= 2 else 2
+    rows = math.ceil(len(settings) / columns)
     wide, high = (w - left - edge) // columns, (bottom - top + canvas.px(20)) // max(1, rows)
-    for i in range(len(shown)):
+    for i in range(len(settings)):
         corner = (left + (i % columns) * wide + canvas.px(58), top + (i // columns) * high)
         area = pygame.Rect(*corner, wide - canvas.px(66), high - canvas.px(42))
         paint_setting(surface, canvas, area, view, i)
@@ -100,10 +100,10 @@ def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:
 
 def paint_curves(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, view: SweepView) -> None:
     """Paint the best evaluation of every trial over its steps, that of the best trial last."""
-    series = [Series("", np.asarray(each.steps, float), np.asarray(each.best, float)) for each in view.trials]
+    series = [Series("", np.asarray(trial.steps, float), np.asarray(trial.best, float)) for trial in view.trials]
     goal = [np.array([view.solved_at])] if view.solved_at is not None and math.isfinite(view.solved_at) else []
-    last = max((float(each.x[-1]) for each in series if len(each.x)), default=1.0)
-    axes = Axes(area, (0.0, max(1.0, last)), reach([*(each.y for each in series), *goal]))
+    last = max((float(line.x[-1]) for line in series if len(line.x)), default=1.0)
+    axes = Axes(area, (0.0, max(1.0, last)), reach([*(line.y for line in series), *goal]))
     draw_axes(surface, canvas, axes, x_most=6, y_most=8, x_unit=" steps")
     if goal:
         draw_goal(surface, axes, float(goal[0][0]), canvas)
@@ -119,19 +119,19 @@ def paint_curves(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, vie
 
 def paint_setting(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, view: SweepView, number: int) -> None:
     """Paint a dot for each trial that was judged: its setting to the right, how well it did upwards."""
-    shown = view.axes[number]
-    values = np.array([each.value for each in view.trials if each.value is not None], float)
+    setting = view.axes[number]
+    values = np.array([trial.value for trial in view.trials if trial.value is not None], float)
     axes = Axes(area, (-0.04, 1.04), reach([values]))
     draw_axes(surface, canvas, axes, x_most=0, y_most=4)
     surface.fill(RULE, (area.left, area.bottom, area.w, 1))
-    for place, text in shown.marks:
+    for place, text in setting.marks:
         x = float(axes.at(np.array(place), np.array(axes.y[0]))[0])
         half = canvas.width(text, SMALL - 1, "numbers") / 2
         x = min(max(x, area.left + half), max(area.right - half, area.left + half))
         at = (x, area.bottom + canvas.px(8))
         canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
     at = (area.centerx, area.bottom + canvas.px(21))
-    canvas.write(surface, shown.name, at, size=SMALL, colour=DIM, anchor="middle", width=area.w)
+    canvas.write(surface, setting.name, at, size=SMALL, colour=DIM, anchor="middle", width=area.w)
     order = [i for i in range(len(view.trials)) if i != view.best] + [view.best]
     for i in order:
         trial = view.trials[i]

@@ -253,11 +253,11 @@ class TickLog:
 
     def _views(self) -> Columns:
         """Return views of the watched arena's part of what keyframes have."""
-        stored = [each for each in self.world.stored if each.column.lasts or each.kind in EARNED]
+        stored = [entry for entry in self.world.stored if entry.column.lasts or entry.kind in EARNED]
         parts = {
-            each.key: each.column.of_arena(each.array, self.world.arenas, self.show.arena)
-            for each in stored
-            if self.is_complete or each.kind in OF_AGENTS
+            entry.key: entry.column.of_arena(entry.array, self.world.arenas, self.show.arena)
+            for entry in stored
+            if self.is_complete or entry.kind in OF_AGENTS
         }
         return {name: part for name, part in parts.items() if part is not None}
 

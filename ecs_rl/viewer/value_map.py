@@ -104,12 +104,12 @@ class ValueMap:
         remembered = fitting(state, agent)
         for first in range(0, len(rows), ROWS):
             part = rows[first : first + ROWS]
-            told = output_of(agent, part, np.repeat(remembered, len(part), axis=0))
-            if told is None:
+            output = output_of(agent, part, np.repeat(remembered, len(part), axis=0))
+            if output is None:
                 yield
                 return
-            values[first : first + len(part)] = told.value
-            does.append(told.does)
+            values[first : first + len(part)] = output.value
+            does.append(output.does)
             yield
         arrows = pushes(slot, self.show.mind.space, np.concatenate(does), self._angles(slot))
         here = (float(seen[0, i]) / scales[0], float(seen[0, j]) / scales[1])
@@ -144,18 +144,18 @@ class Place(NamedTuple):
 
 def place_of(slot: AgentSlot) -> Place | None:
     """Return which numbers of an observation are the place of a body, and what a metre is in each; None if none are."""
-    found: dict[tuple[str, str], tuple[int, float]] = {}
+    columns: dict[tuple[str, str], tuple[int, float]] = {}
     number = 0
     for sensor in slot.spec.sees:
         if sensor.column is not None and sensor.column[1] in ("x", "y") and len(sensor.names) == 1:
             role, name = sensor.column
-            found.setdefault((role.name, name), (number, sensor.scale))
+            columns.setdefault((role.name, name), (number, sensor.scale))
         number += len(sensor.names)
     driven = [effect.role.name for effect in slot.spec.does.effects]
-    names = [*dict.fromkeys((*driven, *(role for role, _ in found)))]
+    names = [*dict.fromkeys((*driven, *(role for role, _ in columns)))]
     for name in names:
-        if (name, "x") in found and (name, "y") in found:
-            (x, across), (y, up) = found[name, "x"], found[name, "y"]
+        if (name, "x") in columns and (name, "y") in columns:
+            (x, across), (y, up) = columns[name, "x"], columns[name, "y"]
             return Place(x, y, across, up)
     return None
 

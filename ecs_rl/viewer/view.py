@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64, Bool
-from ecs_rl.viewer.things import Chosen, Things
+from ecs_rl.viewer.objects import BodyId, Objects
 from ecs_rl.viewer.view_why import MapView, WhyView
 
 Point = tuple[float, float]
@@ -107,7 +107,7 @@ class DrawnView:
 class StageView:
     """One arena at one moment."""
 
-    things: tuple[Things, ...] = ()
+    objects: tuple[Objects, ...] = ()
     """In the order in which they are drawn."""
     ground: GroundView = field(default_factory=GroundView)
     particles: ParticlesView | None = None
@@ -118,7 +118,7 @@ class StageView:
     rays: tuple[RayView, ...] = ()
     grip: tuple[Point, Point] | None = None
     """The spring of the user's hand: from the body to the mouse."""
-    selected: Chosen | None = None
+    selected: BodyId | None = None
     focus: Point = (0.0, 0.0)
     """The point of the arena that the picture goes along with."""
     bounds: tuple[Point, Point] = ((-3.0, -2.0), (3.0, 2.0))
@@ -130,7 +130,7 @@ class StageView:
     tick: int = 0
     caption: str = ""
     """Such as `arena 3 · episode 12 · 4.2 s`."""
-    watched: tuple[Chosen, str] | None = None
+    watched: tuple[BodyId, str] | None = None
     """The body of the agent whose mind is shown, and its name, where there are several."""
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
@@ -138,7 +138,7 @@ class StageView:
     field: MapView | None = None
     """What the agent expects of other places, which lies on the ground."""
     drawn: DrawnView | None = None
-    """What an environment draws of itself, in place of all things."""
+    """What an environment draws of itself, in place of all objects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class PaneView:
 class GridView:
     """All training arenas at one moment."""
 
-    things: tuple[Things, ...]
+    objects: tuple[Objects, ...]
     """In the order in which they are drawn."""
     ground: F64
     """(arenas, segments, 2, 2)"""

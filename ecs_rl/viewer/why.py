@@ -70,9 +70,9 @@ class Why:
         rows = rows_of(space)
         chosen = chosen_row(space, self.show.mind.current)
         row = chosen if self.row is None or self.row >= len(rows) else self.row
-        told = None if agent is None else pulls(agent, observation, [rows[row]], fitting(state, agent))
+        explained = None if agent is None else pulls(agent, observation, [rows[row]], fitting(state, agent))
         name = plain.does[row].name if row < len(plain.does) else ""
-        pulled = None if told is None else tuple(told[0].tolist())
+        pulled = None if explained is None else tuple(explained[0].tolist())
         if not self.turned:
             return replace(plain, why=WhyView(name, row, pulled))
         output = None if agent is None else output_of(agent, observation, fitting(state, agent))
@@ -98,11 +98,11 @@ def fitting(state: F32, agent: object) -> F32:
 
 def rows_of(space: ActionSpace) -> list[int]:
     """Return which output each row of what an agent does shows: of a trigger among others only that it is on."""
-    found: list[int] = []
+    rows: list[int] = []
     for part, _, outputs in spans(space):
         first = outputs.start + 1 if _is_trigger(part) else outputs.start
-        found += range(first, outputs.stop)
-    return found
+        rows += range(first, outputs.stop)
+    return rows
 
 
 def chosen_row(space: ActionSpace, thought: Thought) -> int:
@@ -124,11 +124,11 @@ def chosen_row(space: ActionSpace, thought: Thought) -> int:
 
 def best_of(space: ActionSpace, does: F32) -> F32:
     """Return (columns,) the action of an output: of each choice the best option, of a lever its mean."""
-    found: list[float] = []
+    action: list[float] = []
     for part, _, outputs in spans(space):
-        told = does[outputs]
-        found += told.tolist() if isinstance(part, Continuous) else [float(told.argmax())]
-    return np.array(found, np.float32)
+        values = does[outputs]
+        action += values.tolist() if isinstance(part, Continuous) else [float(values.argmax())]
+    return np.array(action, np.float32)
 
 
 def _is_trigger(part: object) -> bool:

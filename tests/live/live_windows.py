@@ -204,7 +204,7 @@ class Live:
     def pixel(self, role: str, show: int = 0, member: int = 0) -> tuple[int, int]:
         """Return where a body was drawn, and no smaller one over it."""
         stage = self.window.views["stage"].panes[show].stage
-        (found,) = [each for each in stage.things if each.look.name == role]
+        (found,) = [each for each in stage.objects if each.look.name == role]
         x, y = found.position[member].tolist()
         return self.pixel_of((x - 0.18 if role == "cart" else x, y), show)
 

@@ -132,12 +132,12 @@ class Monkey:
             return None
         region = self.chance.choice(sorted(stages, key=lambda each: each.index))
         stage = window.views["stage"].panes[region.index].stage
-        if not stage.things or region.camera is None:
+        if not stage.objects or region.camera is None:
             return None
-        things = self.chance.choice(stage.things)
-        if not len(things.position):
+        objects = self.chance.choice(stage.objects)
+        if not len(objects.position):
             return None
-        x, y = region.camera.onto(stage.focus).pixel(self.chance.choice(things.position.tolist()))
+        x, y = region.camera.onto(stage.focus).pixel(self.chance.choice(objects.position.tolist()))
         if not (abs(x) < 1e5 and abs(y) < 1e5):
             return None
         return round(x + region.rect.x), round(y + region.rect.y)

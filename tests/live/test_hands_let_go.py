@@ -14,9 +14,9 @@ from ecs_rl.runs.episode_file import read_episode
 from ecs_rl.shipped import pilot_file
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live.aside import Race, ReplayAside
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.replay import Replay
-from ecs_rl.viewer.things import Chosen
 
 SHEEP = """
 from ecs_rl.scene import *
@@ -108,7 +108,7 @@ def test_a_race_from_a_replay_is_driven_by_the_policy_and_leads_back_to_the_stag
 def test_numbers_of_a_kind_can_be_inspected(tmp_path: Path) -> None:
     (tmp_path / "sheep.py").write_text(SHEEP)
     with watching(tmp_path, str(tmp_path / "sheep.py"), *TINY) as live:
-        live.window.stage.selected = Chosen("sheep", 1)
+        live.window.stage.selected = BodyId("sheep", 1)
         live.draw()
         inspector = live.window.views["inspector"]
         (luck,) = [value for name, value, _ in inspector.rows if name == "number dice 0"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from live_windows import TINY, Live, down, moved, up, watching, wheel
 
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 
 SCENE = """
 from ecs_rl.scene import *
@@ -64,7 +64,7 @@ def test_a_body_is_found_and_pulled_where_it_is_seen(live: Live) -> None:
     at = live.pixel("ship")
     find = live.stage_region().find
     assert find is not None
-    assert find(live.metres(at)) == Chosen("ship")
+    assert find(live.metres(at)) == BodyId("ship")
     live.answer(down(at), moved((at[0] - 60, at[1] + 30), (-60, 30)))
     hand, ship = live.show.hand, live.show.world.arena.roles[0]
     assert hand.to == pytest.approx(live.metres((at[0] - 60, at[1] + 30), 0))

@@ -22,9 +22,9 @@ from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.controls.playing import SPEEDS, usual_hints
 from ecs_rl.viewer.live.commands import COMMANDS, command_for
 from ecs_rl.viewer.live.playlist import NEWEST
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panel import Command
 from ecs_rl.viewer.panels.help import help_groups
-from ecs_rl.viewer.things import Chosen
 
 Hit = Callable[[], None]
 WANTED = (
@@ -123,7 +123,7 @@ def same_seed(live: Live, hit: Hit) -> None:
         return found
 
     first = states()
-    live.show.poke(Chosen("pole"))
+    live.show.poke(BodyId("pole"))
     live.show.tick()
     assert states() == first
     live.hit("Backspace")
@@ -304,7 +304,7 @@ def poke(live: Live, hit: Hit) -> None:
     live.show.tick()
     assert stage.kicked is None
     assert same(live.trains.world.save_columns(), before), "only the stage's world changes"
-    live.window.stage.selected = Chosen("pole")
+    live.window.stage.selected = BodyId("pole")
     hit()
     assert re.search(r"kicked pole [→↗↑↖←↙↓↘] by 2 m/s$", live.said())
 
@@ -571,7 +571,7 @@ def home(live: Live, hit: Hit) -> None:
 def leave(live: Live, hit: Hit) -> None:
     live.answer(moved((400, 300)), wheel(8))
     live.hit("F11", "U", "G")
-    live.window.stage.selected = Chosen("pole")
+    live.window.stage.selected = BodyId("pole")
     live.hit("F3", "F1")
     window = live.window
 

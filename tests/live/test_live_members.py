@@ -13,7 +13,7 @@ from live_windows import TINY, Live, down, moved, same, up, watching
 
 from ecs_rl.arrays import F64
 from ecs_rl.results import Results
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 
 SCENE = """
 import numpy as np
@@ -79,7 +79,7 @@ def test_a_dragged_member_comes_along_and_the_others_stay(live: Live) -> None:
 def test_a_clicked_member_is_inspected_by_its_number_and_poked_alone(live: Live) -> None:
     at = live.pixel("rock", member=2)
     live.answer(down(at), up(at))
-    assert live.window.stage.selected == Chosen("rock", 2)
+    assert live.window.stage.selected == BodyId("rock", 2)
     live.draw()
     assert live.window.views["inspector"].title == "rock 2"
     assert ("Health points", " 2.00", "") in live.window.views["inspector"].rows
@@ -102,7 +102,7 @@ def test_what_is_not_here_is_neither_taken_nor_clicked(live: Live) -> None:
     live.answer(down(at), moved((at[0] + 40, at[1])))
     assert live.show.hand.role is None
     live.answer(up((at[0] + 40, at[1])))
-    live.window.stage.selected = Chosen("rock", 3)
+    live.window.stage.selected = BodyId("rock", 3)
     live.hit("P")
     assert "kicked" not in live.said()
     assert not live.show.touched
@@ -111,7 +111,7 @@ def test_what_is_not_here_is_neither_taken_nor_clicked(live: Live) -> None:
 def test_what_never_moves_is_inspected_but_not_pulled(live: Live) -> None:
     at = live.pixel("coin", member=2)
     live.answer(down(at), up(at))
-    assert live.window.stage.selected == Chosen("coin", 2)
+    assert live.window.stage.selected == BodyId("coin", 2)
     live.answer(down(at), moved((at[0] + 40, at[1])))
     assert live.show.hand.role is None
     assert not live.show.touched

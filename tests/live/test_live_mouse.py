@@ -13,8 +13,8 @@ from live_windows import TINY, Live, down, moved, same, seeing, up, watching, wh
 from readme_scenes import BEACONS
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.pointer import NOTCH, STEADY, Pointer
-from ecs_rl.viewer.things import Chosen
 
 SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
 
@@ -54,7 +54,7 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
     while not live.show.resting and len(follows) < 20:
         live.show.tick()
         follows.append(
-            next(float(each.position[0, 0]) for each in live.show.stage().things if each.look.name == "cart")
+            next(float(each.position[0, 0]) for each in live.show.stage().objects if each.look.name == "cart")
         )
     assert max(follows) > before + 0.15
     live.answer(up(to))
@@ -67,21 +67,21 @@ def test_a_dragged_body_follows_the_mouse_and_is_let_go(live: Live) -> None:
 def test_a_click_selects_and_never_grabs(live: Live) -> None:
     at = live.pixel("pole")
     live.answer(down(at), moved((at[0] + STEADY - 1, at[1])), up((at[0] + STEADY - 1, at[1])))
-    assert live.window.stage.selected == Chosen("pole")
+    assert live.window.stage.selected == BodyId("pole")
     assert not live.show.touched
     live.draw()
     inspector = live.window.views["inspector"]
     assert inspector.title == "pole"
-    assert live.stage.selected == Chosen("pole")
+    assert live.stage.selected == BodyId("pole")
     assert any(name == "Motion spin" for name, _, _ in inspector.rows)
     live.answer(down((60, 120)), up((60, 120)))
     assert live.window.stage.selected is None, "a click beside everything selects nothing"
 
 
 def test_a_click_on_a_panel_leaves_what_is_selected(live: Live) -> None:
-    live.window.stage.selected = Chosen("pole")
+    live.window.stage.selected = BodyId("pole")
     live.answer(down((1200, 400)), up((1200, 400)))
-    assert live.window.stage.selected == Chosen("pole")
+    assert live.window.stage.selected == BodyId("pole")
     live.answer(down((1200, 400)), moved((700, 400)), up((700, 400)))
     assert live.show.hand.role is None, "what began on a panel takes hold of nothing"
 
@@ -155,7 +155,7 @@ def test_what_was_zoomed_can_be_picked_where_it_is_drawn(live: Live) -> None:
     live.draw()
     at = live.pixel("pole")
     live.answer(down(at), up(at))
-    assert live.window.stage.selected == Chosen("pole")
+    assert live.window.stage.selected == BodyId("pole")
 
 
 # --- the grid ---------------------------------------------------------------------------------------------------------

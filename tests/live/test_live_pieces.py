@@ -204,9 +204,9 @@ def test_the_grid_shows_the_training_arenas_as_they_are(live: Live) -> None:
     before = world.save_columns()
     view = grid.view(1 / 60)
     assert view.selected == 5
-    for things, role in zip(view.things, world.arena.roles, strict=True):
-        assert things.position.shape == (8, 1, 2)
-        assert np.array_equal(things.position[:, 0], role.position)
+    for objects, role in zip(view.objects, world.arena.roles, strict=True):
+        assert objects.position.shape == (8, 1, 2)
+        assert np.array_equal(objects.position[:, 0], role.position)
     assert {name: value.tobytes() for name, value in world.save_columns().items()} == {
         name: value.tobytes() for name, value in before.items()
     }

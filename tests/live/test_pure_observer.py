@@ -19,9 +19,9 @@ from readme_scenes import BEACONS
 from ecs_rl.errors import EcsRlError
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panel import App
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
-from ecs_rl.viewer.things import Chosen
 
 EVALUATED = ("--eval-every", "1000", "--eval-episodes", "2", "--checkpoint-every", "1000", "--keep", "9")
 BALANCE = ("balance", "--arenas", "8", "--steps", "3k", *EVALUATED, *PPO)
@@ -321,12 +321,12 @@ def test_a_rule_that_fails_only_after_a_kick_does_not_hurt_the_training(
 
     def kick(window: Window) -> Iterator[None]:
         for key in ("P", "P", "Space"):
-            window.stage.selected = Chosen("bystander")
+            window.stage.selected = BodyId("bystander")
             yield from keys(key)(window)
             window.stage.set_speed(8.0)
             yield from wait(6)(window)
             said.extend(message.text for message in window.messages)
-        window.stage.selected = Chosen("bystander")
+        window.stage.selected = BodyId("bystander")
         yield from keys("P", "Right", "Right", "Space", "Space")(window)
         yield from wait(6)(window)
         said.extend(message.text for message in window.messages)

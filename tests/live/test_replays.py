@@ -23,8 +23,8 @@ from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind import Thought
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.replay import Replay, played_again
-from ecs_rl.viewer.things import Chosen
 
 
 def show_of(scene: str, *, arenas: int = 3, network: str = "mlp", against: str = "") -> LiveEpisode:
@@ -70,10 +70,10 @@ def test_pulls_kicks_and_another_way_from_the_past_are_played_again_too() -> Non
     show = show_of("lander", arenas=2)
     for _ in range(12):
         show.tick()
-    show.poke(Chosen("hull"))
+    show.poke(BodyId("hull"))
     show.tick()
     position = next(role for role in show.world.arena.roles if role.name == "hull").position[0]
-    show.grab(Chosen("hull"), (float(position[0]), float(position[1])))
+    show.grab(BodyId("hull"), (float(position[0]), float(position[1])))
     for step in range(6):
         show.drag((0.3 * step, 4.0))
         show.tick()

@@ -19,8 +19,8 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.rewind import LINGERS
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.tick_log import SECONDS
 
 
@@ -144,7 +144,7 @@ def test_half_a_minute_is_kept_and_no_more() -> None:
     assert len(show.rewind.ends) == len(endings) > 2
     show.rewind.go(0)
     assert show.rewind.ago == pytest.approx(SECONDS)
-    assert show.stage().things
+    assert show.stage().objects
     show.close()
 
 
@@ -152,7 +152,7 @@ def test_a_poke_in_the_past_goes_on_from_there_and_what_came_after_is_gone() -> 
     show = show_of("swingup")
     states = play(show, 30)
     back(show, 20)
-    assert show.poke(Chosen("pole")) == "pole"
+    assert show.poke(BodyId("pole")) == "pole"
     assert (show.rewind.at, show.touched) == (None, True)
     assert arena_of(show) == states[10]
     show.tick()
@@ -226,7 +226,7 @@ def test_trails_are_as_long_as_they_were() -> None:
         show.tick()
         pictures.append(show.stage())
     back(show, 20)
-    for now, then in zip(show.stage().things, pictures[39].things, strict=True):
+    for now, then in zip(show.stage().objects, pictures[39].objects, strict=True):
         assert len(now.trails) == len(then.trails)
         for ours, theirs in zip(now.trails, then.trails, strict=True):
             np.testing.assert_array_equal(ours[-30:], theirs[-30:])
@@ -278,7 +278,7 @@ def test_the_picture_of_the_past_is_the_one_that_was_seen(live: Live) -> None:
         live.show.tick()
         pictures.append(live.show.stage())
     live.hit("Left")
-    for now, then in zip(live.show.stage().things, pictures[1].things, strict=True):
+    for now, then in zip(live.show.stage().objects, pictures[1].objects, strict=True):
         assert now.position.tolist() == then.position.tolist()
 
 

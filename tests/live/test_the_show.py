@@ -21,7 +21,7 @@ from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.controls.playing import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 
 SCENES = ("balance", "lander", "swingup", "beacons")
 
@@ -205,7 +205,7 @@ def test_again_and_next_count_from_the_episode_that_is_seen(short: LiveEpisode) 
 
 
 def test_a_touched_episode_is_marked_until_the_next_one(short: LiveEpisode) -> None:
-    short.grab(Chosen("cart"), (0.1, 0.0))
+    short.grab(BodyId("cart"), (0.1, 0.0))
     short.let_go()
     to_the_end(short)
     assert not short.ended[-1].counts
@@ -252,7 +252,7 @@ def test_a_broken_rule_on_the_stage_is_an_error_with_a_name(tmp_path: Path) -> N
     show = LiveEpisode(scene, make_agents(scene, "ppo", PPOConfig(hidden=(8,)), arenas=1, seed=0), seeds=[1])
     try:
         show.advance(0.2)
-        show.poke(Chosen("bystander"))
+        show.poke(BodyId("bystander"))
         with pytest.raises(SceneError, match="the bystander moved"):
             show.advance(0.2)
         show.new_episode()

@@ -20,9 +20,9 @@ from ecs_rl.viewer.controls import filming
 from ecs_rl.viewer.endings import tone_of
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.regions import Part
 from ecs_rl.viewer.speedometer import Speedometer
-from ecs_rl.viewer.things import Chosen
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,11 @@ def inspected(live: Live) -> dict[str, str]:
 def test_the_inspector_tells_of_the_ending_as_long_as_its_picture_stands(run: Path) -> None:
     with seeing(run) as live:
         to_the_end(live)
-        live.window.stage.selected = Chosen("pole")
+        live.window.stage.selected = BodyId("pole")
         live.draw()
         stage = live.stage
         assert stage is not None
-        (pole,) = [things for things in stage.things if things.look.name == "pole"]
+        (pole,) = [objects for objects in stage.objects if objects.look.name == "pole"]
         before = live.state()
         told = inspected(live)["Pose angle"]
         assert float(told) == pytest.approx(float(pole.angle[0]), abs=0.006)

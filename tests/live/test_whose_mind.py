@@ -9,7 +9,7 @@ import pytest
 from live_windows import TINY, Live, down, up, watching
 
 from ecs_rl.components import Action, Observation
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 
 SCENE = """
 from ecs_rl.scene import *
@@ -37,7 +37,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield opened
 
 
-def shown(live: Live) -> tuple[str, Chosen | None, list[float]]:
+def shown(live: Live) -> tuple[str, BodyId | None, list[float]]:
     """Return whose mind it is, the marked body, and what it sees."""
     live.window.advance(1 / 50, 1.0)
     live.window.panels["mind"].advance(live.window, 1.0)
@@ -58,7 +58,7 @@ def sight(live: Live, number: int) -> list[float]:
 
 
 def test_a_key_goes_through_all_agents_and_members_and_each_is_marked_and_named(live: Live) -> None:
-    bodies = (Chosen("fish", 0), Chosen("fish", 1), Chosen("shark", 0))
+    bodies = (BodyId("fish", 0), BodyId("fish", 1), BodyId("shark", 0))
     for number, (who, body) in enumerate(zip(WHO, bodies, strict=True)):
         expected = sight(live, number)
         name, marked, sees = shown(live)
@@ -88,7 +88,7 @@ def test_the_person_drives_the_agent_whose_mind_is_shown(live: Live) -> None:
     assert action[0, live.show.arena] != 1.0
     live.hit("J")
     assert shown(live)[0] == "shark"
-    assert [what for _, what in hands.controls.told] == ["along"]
+    assert [what for _, what in hands.controls.legend] == ["along"]
 
 
 def test_of_one_agent_nothing_is_marked(tmp_path: Path) -> None:

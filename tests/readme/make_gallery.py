@@ -120,8 +120,8 @@ def film_pilot(path: Path, player: Player, shown: Exhibit, size: tuple[int, int]
 
 def bare(stage: StageView) -> StageView:
     """Return the stage without words, for which a small picture has no room."""
-    things = tuple(replace(each, look=replace(each.look, leads=False)) for each in stage.things)
-    return replace(stage, things=things, caption="")
+    objects = tuple(replace(each, look=replace(each.look, leads=False)) for each in stage.objects)
+    return replace(stage, objects=objects, caption="")
 
 
 def table() -> str:

@@ -83,7 +83,7 @@ def parts() -> dict[str, tuple[float, float]]:
         draw_stage(surface, layout.stage, panels[t]["stage"].panes[0].stage, camera, canvas)
 
     coins = [
-        docked(t) | ground(stage=replace(a_stage(t / 50, t), things=(*a_field(t), *a_stage(t / 50, t).things)))
+        docked(t) | ground(stage=replace(a_stage(t / 50, t), objects=(*a_field(t), *a_stage(t / 50, t).objects)))
         for t in range(FRAMES + 10)
     ]
 

@@ -31,6 +31,7 @@ from ecs_rl.viewer.camera import Aim
 from ecs_rl.viewer.canvas import SliderView
 from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView
@@ -39,7 +40,6 @@ from ecs_rl.viewer.panels.settings import SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.tour import TourView
 from ecs_rl.viewer.panels.weather import WeatherView
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -66,9 +66,9 @@ FULL_STAGE = replace(
     a_stage(),
     field=a_map(on_stage=True),
     drawn=DRAWN,
-    watched=(Chosen("hull", 2), "left"),
+    watched=(BodyId("hull", 2), "left"),
     grip=((0.0, 1.0), (2.0, 3.0)),
-    selected=Chosen("hull"),
+    selected=BodyId("hull"),
 )
 GHOSTS = (GhostView("left", (np.zeros((3, 2)), np.ones((2, 2))), "bad"),)
 FULL_GRID = replace(a_grid(8), focus=np.zeros((8, 2)), roads=((np.zeros((8, 3, 2)), 1.0, True),))
@@ -160,7 +160,7 @@ def test_what_stays_the_same_object_here_stays_one_there_and_is_not_sent_again()
         assert before.views[name] == after.views[name]
     (old, *_), (new,) = before.views["stage"].panes, after.views["stage"].panes
     assert new.stage is not old.stage
-    assert new.stage.things[0].position.tolist() == a_stage(1.0).things[0].position.tolist()
+    assert new.stage.objects[0].position.tolist() == a_stage(1.0).objects[0].position.tolist()
     assert len(again) < len(first) / 5
 
 

@@ -39,6 +39,7 @@ from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import DIM, GOOD, WARN
 from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.chips import ChipsView
@@ -50,7 +51,6 @@ from ecs_rl.viewer.panels.settings import Settings, SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.weather import WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
-from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import PaneView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -70,7 +70,7 @@ def stage(size: tuple[int, int]) -> pygame.Surface:
 def field(size: tuple[int, int]) -> pygame.Surface:
     """Draw what a camera shows that follows a hull past marks, coins and rocks of which some are not here."""
     surface, canvas, stage = pygame.Surface(size), Canvas(), replace(a_stage(3.0), caption="", ending="")
-    view = replace(stage, things=(*a_field(), *stage.things), focus=(3.0, 3.1), bounds=((-7, -1), (7, 1)), exact=True)
+    view = replace(stage, objects=(*a_field(), *stage.objects), focus=(3.0, 3.1), bounds=((-7, -1), (7, 1)), exact=True)
     draw_stage(surface, surface.get_rect(), view, fitting(view, surface.get_rect(), canvas), canvas)
     return surface
 
@@ -80,13 +80,13 @@ def field_grid(size: tuple[int, int]) -> pygame.Surface:
     arenas, moved = np.arange(6), np.zeros((6, 1, 2))
     moved[..., 0] = arenas[:, None] / 3
 
-    def everywhere(things: Things) -> Things:
-        here = np.roll(np.tile(things.here, (6, 1)), 1, axis=1)
-        return Things(things.look, things.position + moved, np.tile(things.angle, (6, 1)), here)
+    def everywhere(objects: Objects) -> Objects:
+        here = np.roll(np.tile(objects.here, (6, 1)), 1, axis=1)
+        return Objects(objects.look, objects.position + moved, np.tile(objects.angle, (6, 1)), here)
 
-    things = (*map(everywhere, a_field()), *view.things)
-    focus = view.things[0].position[:, 0]
-    shown = replace(view, things=things, focus=focus, bounds=((-7, -1), (7, 1)), shape=1.6)
+    objects = (*map(everywhere, a_field()), *view.objects)
+    focus = view.objects[0].position[:, 0]
+    shown = replace(view, objects=objects, focus=focus, bounds=((-7, -1), (7, 1)), shape=1.6)
     Grid().draw(surface, surface.get_rect(), shown, Canvas())
     return surface
 

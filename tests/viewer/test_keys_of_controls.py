@@ -33,7 +33,7 @@ def test_every_control_of_a_shipped_scene_has_a_key_of_its_own(name: str) -> Non
 
 def told(scene: str) -> dict[str, str]:
     (agent,) = load_scene(scene).describe().agents
-    return {what: key for key, what in KeysOfControls(agent.does).told}
+    return {what: key for key, what in KeysOfControls(agent.does).legend}
 
 
 def test_controls_get_the_keys_that_their_names_suggest() -> None:
@@ -55,7 +55,7 @@ def keys_of(does: str, folder: Path) -> KeysOfControls:
 def test_a_scene_says_which_keys_it_wants(tmp_path: Path) -> None:
     does = 'Controls(turn=Choice(a=Twist(body, 1), b=None).keys(a="k"), go=Push(body, x=1.0), fire=fire)'
     keys = keys_of(does + '.keys(go=("m", "n"), fire="enter")', tmp_path)
-    assert {what: key for key, what in keys.told} == {"a": "K", "go": "M N", "fire": "Enter"}
+    assert {what: key for key, what in keys.legend} == {"a": "K", "go": "M N", "fire": "Enter"}
     assert keys.action({"m": 0.5, "enter": 1.0}, np.zeros(3), 0).tolist() == [1.0, 0.5, 1.0]
     assert keys.action({"k": 1.0, "n": 1.0}, np.zeros(3), 0).tolist() == [0.0, -1.0, 0.0]
 
@@ -75,11 +75,11 @@ def test_a_key_that_is_none_or_of_no_control_is_refused(does: str, told: str, tm
 
 def test_controls_without_telling_names_get_keys_by_order(tmp_path: Path) -> None:
     three = "Choice(one=Push(body, x=1.0), two=Push(body, x=2.0), three=Push(body, x=3.0))"
-    assert keys_of(three, tmp_path).told == (("1", "one"), ("2", "two"), ("3", "three"))
+    assert keys_of(three, tmp_path).legend == (("1", "one"), ("2", "two"), ("3", "three"))
     two = "Choice(one=Push(body, x=1.0), two=Push(body, x=2.0))"
-    assert keys_of(two, tmp_path).told == (("←", "one"), ("→", "two"))
+    assert keys_of(two, tmp_path).legend == (("←", "one"), ("→", "two"))
     levers = ", ".join(f"motor{i}=Twist(body, {i + 1}.0)" for i in range(3))
-    assert keys_of(f"Levers({levers})", tmp_path).told == (("Q A", "motor0"), ("W S", "motor1"), ("E D", "motor2"))
+    assert keys_of(f"Levers({levers})", tmp_path).legend == (("Q A", "motor0"), ("W S", "motor1"), ("E D", "motor2"))
 
 
 def test_what_has_no_rest_stays_as_it_was_and_options_held_together_take_turns(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from viewer_views import BOUNDS, SHAPE, body
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.grid import Grid
+from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import Colour
 from ecs_rl.viewer.stage import draw_stage
-from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import GridView, StageView
 
 SQUARE = np.array(((-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)))
@@ -25,8 +25,8 @@ SIZE = (300, 200)
 def on_the_stage(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     """Return the pixel where two bodies lie over each other."""
     surface, camera = pygame.Surface(SIZE), Camera((0.0, 3.0), 15.0, (150.0, 100.0))
-    things = tuple(body(str(i), (0.0, 3.0), 0.0, outlines=(SQUARE,), colour=c) for i, c in enumerate(colours))
-    draw_stage(surface, surface.get_rect(), StageView(things, bounds=BOUNDS), camera, Canvas())
+    objects = tuple(body(str(i), (0.0, 3.0), 0.0, outlines=(SQUARE,), colour=c) for i, c in enumerate(colours))
+    draw_stage(surface, surface.get_rect(), StageView(objects, bounds=BOUNDS), camera, Canvas())
     return tuple(surface.get_at((150, 100)))[:3]
 
 
@@ -35,7 +35,7 @@ def in_the_grid(colours: tuple[Colour, Colour]) -> tuple[int, ...]:
     at, angle, here = np.array((((0.0, 3.0),),)), np.zeros((1, 1)), np.ones((1, 1), bool)
     looks = [LookView(str(i), (SQUARE,), colour=colour) for i, colour in enumerate(colours)]
     view = GridView(
-        tuple(Things(look, at, angle, here) for look in looks),
+        tuple(Objects(look, at, angle, here) for look in looks),
         np.zeros((1, 0, 2, 2)),
         np.zeros(1),
         (0.0, 1.0),

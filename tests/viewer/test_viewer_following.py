@@ -243,7 +243,7 @@ def test_following_many_goes_by_those_that_are_here(made: Make) -> None:
     framing = Reader(world).framing
     assert isinstance(framing, Following)
     moment = Reader(world).places.at(slice(None))
-    framing._things = slice(0, 2)
+    framing._objects = slice(0, 2)
     both = framing.targets(moment)
     assert both == pytest.approx(moment.position[:, :2].mean(axis=1))
     moment.here[0, 1] = False

@@ -24,9 +24,9 @@ from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.stage import pane_of
 from ecs_rl.viewer.stage import pane_places
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World, policy_specs
 from ecs_rl.worlds import make_world
@@ -54,7 +54,7 @@ def scene_of(build: Callable[[Arena], None], **more: Any) -> Scene:
 
 def reach_of(stage: StageView) -> F64:
     """Return (4,) how far the bodies reach left, down, right and up."""
-    bodies = [(things.look, at, angle) for things in stage.things for _, at, angle in things.seen()]
+    bodies = [(objects.look, at, angle) for objects in stage.objects for _, at, angle in objects.seen()]
     corners = [turned(outline, at, angle) for look, at, angle in bodies for outline in look.outlines]
     for look, at, angle in bodies:
         for disc in look.discs:
@@ -230,7 +230,7 @@ def test_a_film_of_several_episodes_does_not_pump_and_its_panes_stay(show: LiveE
 
 def test_the_point_under_the_mouse_stays_while_it_pulls_a_body_out_of_the_picture(show: LiveEpisode) -> None:
     home, farthest = show.stage().bounds, 0.0
-    show.grab(Chosen("drone"), (0.0, 0.0))
+    show.grab(BodyId("drone"), (0.0, 0.0))
     while farthest <= home[1][0]:
         assert show.stage().bounds == home
         show.drag((home[1][0] + 3.0, 0.0))

@@ -35,8 +35,8 @@ from ecs_rl.scene import (
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
 from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.shapes import exit_of
-from ecs_rl.viewer.things import Things
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -53,9 +53,9 @@ def lander() -> Iterator[World]:
     world.close()
 
 
-def bodies_of(stage: StageView) -> list[Things]:
+def bodies_of(stage: StageView) -> list[Objects]:
     """Return what is drawn of roles: flags and other marks left away."""
-    return [things for things in stage.things if not things.look.mark]
+    return [objects for objects in stage.objects if not objects.look.mark]
 
 
 def trail_of(stage: StageView) -> int:
@@ -69,12 +69,12 @@ def test_poses_shapes_and_names_are_the_scene_s_own(lander: World) -> None:
     lander.tick()
     stage = reader.stage(1)
     hull = lander.arena.roles[0]
-    assert [things.look.name for things in bodies_of(stage)] == ["hull", "left leg", "right leg"]
+    assert [objects.look.name for objects in bodies_of(stage)] == ["hull", "left leg", "right leg"]
     assert bodies_of(stage)[0].position[0].tolist() == hull.position[1].tolist()
     assert bodies_of(stage)[0].angle[0] == hull.angle[1]
     assert bodies_of(stage)[0].look.outlines[0].tolist() == [list(point) for point in hull.shapes[0].points]  # type: ignore[union-attr]
     assert bodies_of(stage)[1].look.colour == bodies_of(stage)[2].look.colour != bodies_of(stage)[0].look.colour
-    assert [things.look.leads for things in bodies_of(stage)] == [True, False, False]
+    assert [objects.look.leads for objects in bodies_of(stage)] == [True, False, False]
 
 
 def test_a_firing_engine_is_a_flame_at_the_hull_s_underside(lander: World) -> None:

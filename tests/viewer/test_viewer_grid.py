@@ -58,7 +58,7 @@ def test_the_line_is_full_where_the_scene_is_solved(world: World) -> None:
 
 def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
     view = a_grid(16)
-    before = [_placed(things, np.zeros((len(view.bars), 2))) for things in view.things]
+    before = [_placed(objects, np.zeros((len(view.bars), 2))) for objects in view.objects]
     after = _grown(before, view, zoom=6.0, height=60)
     low, high = _ends(before)
     lower, higher = _ends(after)
@@ -70,7 +70,7 @@ def test_small_bodies_are_drawn_larger_on_the_same_spot() -> None:
 
 def test_bodies_that_are_large_enough_and_those_on_rails_keep_their_size() -> None:
     view = a_grid(4)
-    placed = [_placed(things, np.zeros((len(view.bars), 2))) for things in view.things]
+    placed = [_placed(objects, np.zeros((len(view.bars), 2))) for objects in view.objects]
     assert _grown(placed, view, zoom=LEAST * 60, height=60) is placed
     assert _grown(placed, replace(view, rails=(((0.0, 0.0), (1.0, 0.0)),)), zoom=1.0, height=60) is placed
 
@@ -90,5 +90,5 @@ def test_the_legend_is_drawn_as_far_as_there_is_room() -> None:
 def test_a_grid_whose_bodies_are_lost_is_drawn() -> None:
     view = a_grid(4)
     surface = pygame.Surface((300, 200))
-    lost = tuple(replace(things, position=np.full((4, 1, 2), np.nan)) for things in view.things)
-    Grid().draw(surface, surface.get_rect(), replace(view, things=lost), Canvas())
+    lost = tuple(replace(objects, position=np.full((4, 1, 2), np.nan)) for objects in view.objects)
+    Grid().draw(surface, surface.get_rect(), replace(view, objects=lost), Canvas())

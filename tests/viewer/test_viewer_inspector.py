@@ -15,15 +15,15 @@ from ecs_rl.components import Pose
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Touching, X, between
 from ecs_rl.viewer.gather import Reader
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.inspector import inspect
 from ecs_rl.viewer.picking import pick
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
 STAGE = StageView(
-    things=(
+    objects=(
         body("hull", (0.0, 3.0), 0.0, outlines=(HULL,)),
         body("leg", (0.4, 2.9), math.pi / 2, outlines=(LEG,)),
         body("ball", (4.0, 1.0), 0.3, discs=(Disc(0.5, (0.0, 0.5)),)),
@@ -33,18 +33,18 @@ STAGE = StageView(
 
 
 def test_a_point_inside_a_body_finds_it() -> None:
-    assert pick(STAGE, (-0.3, 3.1), 0.0) == Chosen("hull")
-    assert pick(STAGE, (4.0 - 0.5 * math.sin(0.3), 1.0 + 0.5 * math.cos(0.3)), 0.0) == Chosen("ball")
+    assert pick(STAGE, (-0.3, 3.1), 0.0) == BodyId("hull")
+    assert pick(STAGE, (4.0 - 0.5 * math.sin(0.3), 1.0 + 0.5 * math.cos(0.3)), 0.0) == BodyId("ball")
 
 
 def test_of_two_bodies_the_smaller_one_wins() -> None:
-    assert pick(STAGE, (0.2, 2.9), 0.1) == Chosen("leg"), "it lies across, inside the hull"
+    assert pick(STAGE, (0.2, 2.9), 0.1) == BodyId("leg"), "it lies across, inside the hull"
 
 
 def test_outside_the_nearest_within_reach_is_found() -> None:
-    assert pick(STAGE, (0.0, 3.62), 0.2) == Chosen("hull")
+    assert pick(STAGE, (0.0, 3.62), 0.2) == BodyId("hull")
     assert pick(STAGE, (0.0, 3.62), 0.05) is None
-    assert pick(STAGE, (3.1, 1.2), 0.9) == Chosen("ball")
+    assert pick(STAGE, (3.1, 1.2), 0.9) == BodyId("ball")
     assert pick(StageView(), (0.0, 0.0), 9.0) is None
 
 
@@ -71,7 +71,7 @@ def world() -> Iterator[World]:
 
 
 def test_every_component_of_a_role_is_told_with_its_unit(world: World) -> None:
-    view = inspect(world, 1, Chosen("body"))
+    view = inspect(world, 1, BodyId("body"))
     rows = {name: (value, unit) for name, value, unit in view.rows}
     assert view.title == "body"
     assert rows["Pose position"][1] == "m"
@@ -88,7 +88,7 @@ def test_a_scene_s_own_components_and_numbers_are_told_as_its_systems_leave_them
     world = make_world(load_scene(str(path)), arenas=3, policies={"policy": lambda seen, state: np.arange(3)})
     for _ in range(10):
         world.tick()
-    told = [{name: value for name, value, _ in inspect(world, arena, Chosen("drone")).rows} for arena in range(3)]
+    told = [{name: value for name, value, _ in inspect(world, arena, BodyId("drone")).rows} for arena in range(3)]
     fuel = [1.2 - 10 * 0.0005, *[1.2 - 10 * (0.0005 + 0.004)] * 2]  # the first one falls, the others burn
     assert [float(rows["Tank fuel"]) for rows in told] == pytest.approx(fuel, abs=0.01)
     assert told[0]["Tank fuel"] != told[1]["Tank fuel"]
@@ -99,22 +99,22 @@ def test_a_scene_s_own_components_and_numbers_are_told_as_its_systems_leave_them
 
 
 def test_rows_keep_their_places_whatever_happens(world: World) -> None:
-    before = [(name, unit) for name, _, unit in inspect(world, 0, Chosen("body")).rows]
+    before = [(name, unit) for name, _, unit in inspect(world, 0, BodyId("body")).rows]
     for _ in range(10):
         world.tick()
-    assert [(name, unit) for name, _, unit in inspect(world, 0, Chosen("body")).rows] == before
+    assert [(name, unit) for name, _, unit in inspect(world, 0, BodyId("body")).rows] == before
 
 
 def test_a_body_that_never_spins_and_one_that_is_lost_are_told_too(world: World) -> None:
-    rows = {name: value for name, value, _ in inspect(world, 0, Chosen("ghost")).rows}
+    rows = {name: value for name, value, _ in inspect(world, 0, BodyId("ghost")).rows}
     assert rows["inertia"] == "never spins"
     assert rows["Touch"] == "nothing"
     world.of("ghost", Pose).position[0] = math.nan
     world.of("ghost", Pose).angle[0] = math.nan
-    rows = {name: value for name, value, _ in inspect(world, 0, Chosen("ghost")).rows}
+    rows = {name: value for name, value, _ in inspect(world, 0, BodyId("ghost")).rows}
     assert rows["Pose position"] == "-  -"
 
 
 def test_a_body_is_found_where_its_picture_is(world: World) -> None:
     stage = Reader(world).stage(0)
-    assert pick(stage, (stage.things[0].position[0, 0], 0.9), 0.0) == Chosen("body")
+    assert pick(stage, (stage.objects[0].position[0, 0], 0.9), 0.0) == BodyId("body")

@@ -44,10 +44,10 @@ from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.objects import BodyId, LookView, Objects, SpriteView
 from ecs_rl.viewer.panels.inspector import inspect
 from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.stage import draw_stage, fitting
-from ecs_rl.viewer.things import Chosen, LookView, SpriteView, Things
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -108,8 +108,8 @@ def field_world(arenas: int = 2, **more: object) -> World:
     return make_world(scene, arenas=arenas, policies={"policy": lambda seen, state: push})
 
 
-def named(stage: StageView, name: str) -> Things:
-    (found,) = [things for things in stage.things if things.look.name == name]
+def named(stage: StageView, name: str) -> Objects:
+    (found,) = [objects for objects in stage.objects if objects.look.name == name]
     return found
 
 
@@ -121,7 +121,7 @@ def test_each_member_stands_where_it_is_and_only_those_that_are_here_are_seen(wo
     assert coins.here.tolist() == [True, True, True, False, False]
     assert [number for number, _, _ in coins.seen()] == [0, 1, 2]
     assert named(stage, "player").look.many
-    assert [len(things.position) for things in stage.things] == [3, 5, 2, 2]
+    assert [len(objects.position) for objects in stage.objects] == [3, 5, 2, 2]
 
 
 def test_hinges_and_arrows_are_there_for_each_member(world: World) -> None:
@@ -226,15 +226,15 @@ def test_a_click_finds_the_member_that_is_here_and_the_inspector_shows_its_own_r
     for _ in range(3):
         world.tick()
     stage = Reader(world).stage(0)
-    assert pick(stage, (-2.1, 4.05), 0.0) == Chosen("coin", 1)
+    assert pick(stage, (-2.1, 4.05), 0.0) == BodyId("coin", 1)
     assert pick(stage, (2.0, 4.0), 0.3) is None, "that coin is not here"
-    view = inspect(world, 0, Chosen("coin", 1))
+    view = inspect(world, 0, BodyId("coin", 1))
     rows = {name: value for name, value, _ in view.rows}
     assert view.title == "coin 1"
     assert [float(part) for part in rows["Pose position"].split()] == pytest.approx([-2.0, 4.0])
     assert float(rows["Health points"]) == pytest.approx(1.7)
     assert rows["Here now"] == "yes"
-    others = {name: value for name, value, _ in inspect(world, 0, Chosen("coin", 3)).rows}
+    others = {name: value for name, value, _ in inspect(world, 0, BodyId("coin", 3)).rows}
     assert (others["Here now"], float(others["Health points"])) == ("no", 2.0)
 
 
@@ -266,20 +266,20 @@ def test_members_that_touch_throw_light_where_they_do() -> None:
 CAMERA = Camera((0.0, 3.0), 40.0, (400.0, 250.0))
 
 
-def drawn(things: Things, one_by_one: bool = False) -> F64:
+def drawn(objects: Objects, one_by_one: bool = False) -> F64:
     surface = pygame.Surface((800, 500))
     if one_by_one:
-        for _, at, angle in things.seen():
-            draw_body(surface, things.look, (at, angle), CAMERA, 1.0)
+        for _, at, angle in objects.seen():
+            draw_body(surface, objects.look, (at, angle), CAMERA, 1.0)
     else:
-        draw_things(surface, things, CAMERA, 1.0, None)
+        draw_things(surface, objects, CAMERA, 1.0, None)
     return np.asarray(pygame.surfarray.array3d(surface), dtype=float)
 
 
 @pytest.mark.parametrize("number", [3, 4])
 def test_many_look_as_if_each_were_drawn_alone(number: int) -> None:
-    things = a_field(7)[number]
-    many, alone = drawn(things), drawn(things, one_by_one=True)
+    objects = a_field(7)[number]
+    many, alone = drawn(objects), drawn(objects, one_by_one=True)
     assert alone.any()
     covered = (alone.max(axis=2) > 0) | (many.max(axis=2) > 0)
     assert np.abs(many - alone)[covered].mean() < 12.0, "a quarter of a pixel, and a step of a turn"
@@ -287,20 +287,20 @@ def test_many_look_as_if_each_were_drawn_alone(number: int) -> None:
 
 def test_many_that_are_large_far_off_or_lost_are_drawn_or_left_out() -> None:
     at = np.array(((0.0, 0.0), (1e9, 0.0), (np.nan, 0.0), (1.0, 1.0)))
-    things = Things(COIN, at, np.array((0.0, 0.0, 0.0, np.inf)), np.ones(4, bool))
+    objects = Objects(COIN, at, np.array((0.0, 0.0, 0.0, np.inf)), np.ones(4, bool))
     surface = pygame.Surface((300, 300))
     for zoom in (1.0, 50.0, 4000.0):
-        _draw_many(surface, things, Camera((0.0, 0.0), zoom, (150.0, 150.0)), 1.0)
+        _draw_many(surface, objects, Camera((0.0, 0.0), zoom, (150.0, 150.0)), 1.0)
     assert surface.get_at((150, 150))[0] > 100
 
 
 def test_a_member_that_is_chosen_stands_out_and_lies_on_top() -> None:
     look = LookView("coin", discs=(Disc(0.5),), colour=(60, 60, 200), many=True)
-    things = Things(look, np.array(((0.0, 3.0), (0.1, 3.0))), np.zeros(2), np.ones(2, bool))
+    objects = Objects(look, np.array(((0.0, 3.0), (0.1, 3.0))), np.zeros(2), np.ones(2, bool))
     pictures = []
     for chosen in (None, 0):
         surface = pygame.Surface((800, 500))
-        draw_things(surface, things, CAMERA, 1.0, chosen)
+        draw_things(surface, objects, CAMERA, 1.0, chosen)
         pictures.append(pygame.surfarray.array3d(surface).astype(int))
     yellow = [int(((p[..., 0] > 180) & (p[..., 2] < 130)).sum()) for p in pictures]
     assert not yellow[0]
@@ -322,7 +322,7 @@ def test_a_sprite_is_drawn_for_every_member() -> None:
     sprite = SpriteView(str(ASSETS / "pictures" / "grid.png"), 1.0)
     look = LookView("coin", discs=(Disc(0.5),), many=True, sprite=sprite)
     spots = np.array(((-4.0, 3.0), (0.0, 3.0), (4.0, 3.0)))
-    bright = drawn(Things(look, spots, np.array((0.0, 1.0, 2.0)), np.ones(3, bool))).max(axis=2)
+    bright = drawn(Objects(look, spots, np.array((0.0, 1.0, 2.0)), np.ones(3, bool))).max(axis=2)
     for x, _ in spots:
         column = round(CAMERA.pixel((x, 3.0))[0])
         assert (bright[column - 8 : column + 8, 240:260] > 0).mean() > 0.9
@@ -330,7 +330,7 @@ def test_a_sprite_is_drawn_for_every_member() -> None:
 
 def test_a_stage_with_a_field_is_drawn_in_panes_of_any_size() -> None:
     canvas = Canvas()
-    stage = StageView((*a_field(3), *a_stage().things))
+    stage = StageView((*a_field(3), *a_stage().objects))
     for size in ((40, 30), (300, 200), (1600, 900)):
         surface = pygame.Surface(size)
         draw_stage(surface, surface.get_rect(), stage, fitting(stage, surface.get_rect(), canvas), canvas)

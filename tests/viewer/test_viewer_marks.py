@@ -210,8 +210,8 @@ def test_a_mark_that_fails_later_is_told_once_by_its_line_and_not_drawn(
     for _ in range(6):
         world.tick()
         reader.follow(0)
-        marks = [things for things in reader.stage(0).things if things.look.mark]
-        here.append([bool(things.here[0]) for things in marks])
+        marks = [objects for objects in reader.stage(0).objects if objects.look.mark]
+        here.append([bool(objects.here[0]) for objects in marks])
     world.close()
     assert here == [[True, True]] * 2 + [[True, False]] * 4
     told = capsys.readouterr().err.splitlines()

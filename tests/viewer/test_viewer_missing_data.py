@@ -78,7 +78,7 @@ def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
 def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
     points = np.array(((bad, 1.0), (0.0, bad)))
     stage = StageView(
-        things=(
+        objects=(
             body("lost", (bad, 0.0), 0.0, outlines=(HULL,), discs=(Disc(1.0),)),
             body("turned", (0.0, 0.0), bad, outlines=(HULL,), velocity=(bad, bad), trail=points),
             body("odd", (0.0, 0.0), 0.0, outlines=(points,), velocity=(1.0, bad)),
@@ -125,8 +125,8 @@ def test_numbers_that_are_not_finite_are_left_out(bad: float) -> None:
 
 def test_a_grid_with_a_lost_arena_and_without_ground_is_drawn() -> None:
     grid = a_grid(9)
-    grid.things[0].position[3] = NAN
-    grid.things[0].angle[4] = NAN
+    grid.objects[0].position[3] = NAN
+    grid.objects[0].angle[4] = NAN
     grid.bars[5] = NAN
     flat = replace(grid, ground=np.zeros((9, 0, 2, 2)), selected=99)
     none = np.zeros(0)

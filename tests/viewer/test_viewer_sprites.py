@@ -18,7 +18,7 @@ from ecs_rl.viewer import sprites
 from ecs_rl.viewer.bodies import draw_things
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.things import SpriteView, Things
+from ecs_rl.viewer.objects import Objects, SpriteView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -43,7 +43,7 @@ def ship(tmp_path: Path) -> Path:
     return tmp_path / "ship.png"
 
 
-def drawn(ship: Things, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
+def drawn(ship: Objects, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
     draw_things(surface, ship, camera, 1.0, 0 if chosen else None)
     return surface
@@ -53,7 +53,7 @@ def at(surface: pygame.Surface, x: float, y: float) -> tuple[int, ...]:
     return tuple(surface.get_at(tuple(round(p) for p in CAMERA.pixel((x, y)))))[:3]
 
 
-def a_ship(path: Path | None, angle: float = 0.0, at: tuple[float, float] = (0.2, 0.0)) -> Things:
+def a_ship(path: Path | None, angle: float = 0.0, at: tuple[float, float] = (0.2, 0.0)) -> Objects:
     sprite = None if path is None else SpriteView(str(path), 2.4, (0.2, 0.0))
     return body("ship", at, angle, outlines=(HULL,), colour=(200, 200, 200), sprite=sprite)
 
@@ -118,10 +118,10 @@ def made(folder: Path) -> World:
 
 def test_a_scene_s_sprite_is_as_wide_as_its_shapes(ship: Path) -> None:
     world = made(ship.parent)
-    (things,) = Reader(world).stage(0).things
+    (objects,) = Reader(world).stage(0).objects
     world.close()
-    assert things.look.sprite == SpriteView(str(ship), 2.0, (0.25, 0.0))
-    assert len(things.look.outlines) == 1, "the grid shows its shapes"
+    assert objects.look.sprite == SpriteView(str(ship), 2.0, (0.25, 0.0))
+    assert len(objects.look.outlines) == 1, "the grid shows its shapes"
 
 
 def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:

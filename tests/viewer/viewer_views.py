@@ -15,6 +15,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.mind import RibbonView
+from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import BAD, DIM, WARN, role_colour
 from ecs_rl.viewer.panel import Chip, Panel
 from ecs_rl.viewer.panels.chips import ChipsView
@@ -29,7 +30,6 @@ from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.panels.weather import WeatherView
 from ecs_rl.viewer.profiler import ProfileRow, ProfileView
-from ecs_rl.viewer.things import LookView, Things
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
@@ -71,11 +71,11 @@ def body(
     trail: F64 | None = None,
     velocity: tuple[float, float] = (0, 0),
     **look: Any,
-) -> Things:
+) -> Objects:
     """Return a single body where it is."""
     one = np.array
     trails = () if trail is None else (trail,)
-    return Things(
+    return Objects(
         LookView(name, **look),
         one((at,), float),
         one((angle,), float),
@@ -88,7 +88,7 @@ def body(
 def a_stage(x: float = 0.4, tick: int = 42) -> StageView:
     trail = np.stack((np.linspace(-3, x, 80), 3 + 1.5 * np.sin(np.linspace(1, 3, 80))), axis=1)
     return StageView(
-        things=(
+        objects=(
             body("hull", (x, 3.1), 0.2, outlines=(HULL,), velocity=(1.5, -2.0), trail=trail),
             body("left leg", (x - 0.6, 2.75), -0.2, outlines=(LEG,), leads=False, colour=(236, 166, 42)),
             body("right leg", (x + 0.55, 2.95), 0.6, outlines=(LEG,), leads=False, colour=(236, 166, 42)),
@@ -126,13 +126,13 @@ MARKS = (
 """The same objects in every frame, as they do not move."""
 
 
-def a_field(tick: int = 0, coins: int = 43) -> tuple[Things, ...]:
+def a_field(tick: int = 0, coins: int = 43) -> tuple[Objects, ...]:
     """Return marks, coins of which some are not here, and rocks that turn."""
     random = np.random.default_rng(3)
     at, drift = random.uniform((-9, 0), (9, 7), (coins, 2)), random.normal(0, 1.0, (coins, 2))
-    lying = Things(COIN, at + drift * tick / 50, np.zeros(coins), np.arange(coins) % 4 > 0)
+    lying = Objects(COIN, at + drift * tick / 50, np.zeros(coins), np.arange(coins) % 4 > 0)
     spots, spin = random.uniform((-9, 1), (9, 7), (12, 2)), random.normal(0, 2.0, 12)
-    return *MARKS, lying, Things(STONE, spots, spin * tick / 50, np.arange(12) > 2)
+    return *MARKS, lying, Objects(STONE, spots, spin * tick / 50, np.arange(12) > 2)
 
 
 def a_grid(arenas: int = 128) -> GridView:
@@ -153,11 +153,11 @@ def a_grid(arenas: int = 128) -> GridView:
     ended[1] = 0.8
     bars = random.normal(50, 90, arenas)
     scale = (min(0.0, float(bars.min())), max(0.0, float(bars.max())))
-    things = tuple(
-        Things(look, positions[i][:, None], angles[i][:, None], np.ones((arenas, 1), bool))
+    objects = tuple(
+        Objects(look, positions[i][:, None], angles[i][:, None], np.ones((arenas, 1), bool))
         for i, look in enumerate(looks)
     )
-    return GridView(things, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
+    return GridView(objects, ground, bars, scale, ended, BOUNDS, SHAPE, selected=2)
 
 
 def a_mind(tick: int = 0) -> MindView:

@@ -34,7 +34,7 @@ class Driving(Control):
         else:
             stage.hands = Hands(stage.show)
             stage.pause(False)  # who drives wants to see where
-            keys = ", ".join(f"{key} {what}" for key, what in stage.hands.controls.told)
+            keys = ", ".join(f"{key} {what}" for key, what in stage.hands.controls.legend)
             app.say(f"you drive: {keys}; H hands it back", "good")
 
     def is_on(self, app: App) -> bool:
@@ -63,7 +63,7 @@ class Driving(Control):
         elif isinstance(stage.playlist, HumanPlaylist):
             last = (("R", "again"), ("Backspace", "next"))
         first = (("Space", "go on"),) if stage.show.paused else ()
-        return (*first, *stage.hands.controls.told, *last, ("F1", "all keys"))
+        return (*first, *stage.hands.controls.legend, *last, ("F1", "all keys"))
 
     def advance(self, app: App, seconds: float) -> None:
         """Let the coming ticks do what is pressed now."""

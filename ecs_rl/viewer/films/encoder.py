@@ -143,7 +143,7 @@ class Film:
         source = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{height}", "-i", "pipe:0")
         palette = f"palettegen=max_colors={self._colours}:reserve_transparent=1"
         how = ("-vf", palette, "-frames:v", "1", *PNG, _url(self._palette))
-        yield from _running(self.path, *source, *how, told=colours)
+        yield from _running(self.path, *source, *how, data=colours)
         use = "paletteuse=dither=none:diff_mode=rectangle"
         both = ("-i", _url(self._pictures), "-f", "png_pipe", "-i", _url(self._palette))
         yield from _running(self.path, *both, "-lavfi", use, "-loop", "0", "-f", "gif", _url(self._made))
@@ -168,7 +168,7 @@ def joining(clips: Sequence[Path], out: Path) -> Iterator[None]:
     source = ("-f", "concat", "-safe", "0", "-protocol_whitelist", "file,pipe,fd", "-i", "pipe:0")
     _make_empty(out, made)
     try:
-        yield from _running(out, *source, "-c", "copy", *MP4, _url(made), told=listed.encode())
+        yield from _running(out, *source, "-c", "copy", *MP4, _url(made), data=listed.encode())
         _put_in_place(made, out)
     finally:
         _remove(made)
@@ -235,11 +235,11 @@ class _Encoder:
         return StorageError(f"cannot write {self._path}: ffmpeg said: {said}; free some space or choose another folder")
 
 
-def _running(path: Path, *args: str, told: bytes = b"") -> Iterator[None]:
+def _running(path: Path, *args: str, data: bytes = b"") -> Iterator[None]:
     encoder = _Encoder(path, *args)
     try:
-        if told:
-            encoder.write(told)
+        if data:
+            encoder.write(data)
         yield from encoder.ending()
     finally:
         encoder.kill()

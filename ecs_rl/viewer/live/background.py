@@ -85,7 +85,7 @@ class BackgroundTraining:
         if group is None:
             self._asked.append(self._worker(job))
             return
-        group.asked, group.answer = wish, lambda told: say(told, "good")
+        group.asked, group.answer = wish, lambda answer: say(answer, "good")
         say(f"all processes {wish} after the coming tick", "good")
 
     @property
@@ -158,8 +158,8 @@ class BackgroundTraining:
         session = self.training.session
         path = session.save_checkpoint()
         yield from session.written()
-        kept = f"{path.name} is written: the newest {session.keep_checkpoints} stay" if path else ""
-        say(kept or "there is no run to write to", "good" if path else "warn")
+        text = f"{path.name} is written: the newest {session.keep_checkpoints} stay" if path else ""
+        say(text or "there is no run to write to", "good" if path else "warn")
         yield
 
     def _change(self, name: str, value: float, say: Say) -> Iterator[None]:

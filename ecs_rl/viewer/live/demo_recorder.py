@@ -27,13 +27,13 @@ def begun(path: Path, scene: Scene) -> Demonstrations:
         if not path.absolute().parent.is_dir():
             raise CheckpointError(f"--save-demo {path}: there is no folder {path.absolute().parent}: make it first")
         return fresh
-    found = read_demonstrations(path)
-    if found.spec.name != fresh.spec.name:
+    stored = read_demonstrations(path)
+    if stored.spec.name != fresh.spec.name:
         raise CheckpointError(
-            f"{path} demonstrates the policy '{found.spec.name}', not '{fresh.spec.name}': name another"
+            f"{path} demonstrates the policy '{stored.spec.name}', not '{fresh.spec.name}': name another"
         )
-    refuse_other_spec(path, scene.name, found.spec, fresh.spec)
-    return found
+    refuse_other_spec(path, scene.name, stored.spec, fresh.spec)
+    return stored
 
 
 class DemoRecorder:

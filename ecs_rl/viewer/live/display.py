@@ -92,8 +92,8 @@ class Display:
 
     def events(self) -> list[pygame.event.Event]:
         """Return what happened since the last look."""
-        found = self._try(pygame.event.get)
-        for event in found:
+        events = self._try(pygame.event.get)
+        for event in events:
             if event.type == pygame.JOYDEVICEADDED and self._pads is not None:
                 with suppress(pygame.error):  # it was pulled out again
                     self._pads.append(pygame.joystick.Joystick(event.device_index))
@@ -105,7 +105,7 @@ class Display:
                 self._settled_at = 0.0
                 self._come_back()
         self.surface = pygame.display.get_surface() or self.surface
-        return list(found)
+        return list(events)
 
     def flip(self) -> None:
         """Show what was drawn."""

@@ -57,7 +57,7 @@ class HumanPlaylist(Playlist):
 
     def _prompt(self, shows: Sequence[LiveEpisode]) -> None:
         """Let the person's stage ask for a key where an episode waits for one."""
-        keys = "  ".join(f"{key} {what}" for key, what in self.hands.controls.told)
+        keys = "  ".join(f"{key} {what}" for key, what in self.hands.controls.legend)
         for show in shows:
             show.overlay.prompt = f"{keys}:  press one to start" if self.waits and show is self.hands.show else ""
 
@@ -73,12 +73,12 @@ class HumanPlaylist(Playlist):
 
 def verdict(results: Sequence[tuple[str, float]], counted: str) -> tuple[str, Tone]:
     """Return who won, from each one's label and result, the person's first."""
-    (_, mine), *others = results
-    told = f"you: {counted} {mine:.1f}"
+    (_, own), *others = results
+    text = f"you: {counted} {own:.1f}"
     if not others:
-        return told, "plain"
-    label, theirs = others[0]
-    apart = mine - theirs
+        return text, "plain"
+    label, other = others[0]
+    apart = own - other
     who = "you win" if apart > 0 else "a draw" if apart == 0 else "the policy wins"
     by = f" by {abs(apart):.1f}" if apart else ""
-    return f"{told}  ·  {label}: {theirs:.1f}  ·  {who}{by}", "good" if apart > 0 else "plain" if not apart else "bad"
+    return f"{text}  ·  {label}: {other:.1f}  ·  {who}{by}", "good" if apart > 0 else "plain" if not apart else "bad"

@@ -162,7 +162,7 @@ class KeysOfControls:
     # --- words ------------------------------------------------------------------------------------------------------
 
     @property
-    def told(self) -> tuple[tuple[str, str], ...]:
+    def legend(self) -> tuple[tuple[str, str], ...]:
         """The keys and what they do, as hints: a lever's two keys in one."""
         rows: dict[tuple[int, str], list[str]] = {}
         for key in self.keys:

@@ -10,7 +10,7 @@ from ecs_rl.viewer.live.aside import Aside
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.things import Chosen
+from ecs_rl.viewer.objects import BodyId
 
 
 class LiveStage:
@@ -32,7 +32,7 @@ class LiveStage:
         """The person at the controls, None while the policy drives."""
         self.aim: Aim | None = None
         """Where the user has turned the camera; None: to the whole arena."""
-        self.selected: Chosen | None = None
+        self.selected: BodyId | None = None
         """The body that the user has chosen."""
 
     @property

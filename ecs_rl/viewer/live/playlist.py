@@ -106,12 +106,12 @@ class CheckpointList:
 
     def choices(self) -> list[Choice]:
         """Return all policies there are right now, the oldest first."""
-        found = [Choice(f"step {step:,}", path, step) for step, path in sorted(policies(self.run).items())]
+        choices = [Choice(f"step {step:,}", path, step) for step, path in sorted(policies(self.run).items())]
         best = self.run / CHECKPOINTS / "best.safetensors"
         if best.is_file():
-            found.append(_place(best))
-        found.sort(key=lambda choice: choice.step)
-        return found if self.newest is None else [*found, Choice(NEWEST, None, math.inf)]
+            choices.append(_place(best))
+        choices.sort(key=lambda choice: choice.step)
+        return choices if self.newest is None else [*choices, Choice(NEWEST, None, math.inf)]
 
     def turn(self, by: int, shows: list[LiveEpisode]) -> str:
         """Put the policy so many places further on the stage, none further than the last; return its label.
@@ -131,7 +131,7 @@ class CheckpointList:
         choices = self.choices()
         if not choices:
             return ""
-        return self._put(min(reversed(choices), key=lambda each: abs(min(each.step, newest) - step)), shows)
+        return self._put(min(reversed(choices), key=lambda choice: abs(min(choice.step, newest) - step)), shows)
 
     def back(self, shows: list[LiveEpisode]) -> str:
         """Put the policy on the stage that was there at first; return its label, '' where it is gone."""

@@ -161,8 +161,8 @@ def watch_training(
             training.stop = training.stop or "the window was closed"
             work.save_all()  # before the window goes: whatever that brings with it, nothing is lost
     except DisplayLost as lost:
-        told = "" if work.is_saved else WITHOUT
-        tell(f"train.py: the window is gone ({lost}){told}", sys.stderr)
+        suffix = "" if work.is_saved else WITHOUT
+        tell(f"train.py: the window is gone ({lost}){suffix}", sys.stderr)
     except BaseException:
         failed = True
         raise

@@ -91,10 +91,10 @@ def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas) -> tuple[tuple[
 def _paint(surface: pygame.Surface, view: ChipsView, canvas: Canvas) -> None:
     wide, y = surface.get_width(), surface.get_height() // 2
     chips, keyed = next(
-        (shown, keyed)
-        for shown in (view.chips[:count] for count in range(len(view.chips), -1, -1))
+        (first, keyed)
+        for first in (view.chips[:count] for count in range(len(view.chips), -1, -1))
         for keyed in (True, False)
-        if _width(shown, keyed, canvas) <= wide
+        if _width(first, keyed, canvas) <= wide
     )
     left = wide - _width(chips, keyed, canvas) + canvas.px(GAP)
     for number, chip in enumerate(chips):

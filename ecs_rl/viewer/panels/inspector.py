@@ -14,9 +14,9 @@ from ecs_rl.components import Clock, Touch
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.key_caps import HEAD, PAD, ROW, fill_card
 from ecs_rl.viewer.number_formats import fixed, short
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.palette import DIM, FAINT
 from ecs_rl.viewer.panel import App, Panel
-from ecs_rl.viewer.things import Chosen
 
 if TYPE_CHECKING:
     from ecs_rl.scene.roles import Role
@@ -68,7 +68,7 @@ class Inspector(Panel[InspectorView]):
             canvas.lay(canvas.surface, placed[0], self.name, view, _paint)
 
 
-def inspect(world: World, arena: int, chosen: Chosen) -> InspectorView:
+def inspect(world: World, arena: int, chosen: BodyId) -> InspectorView:
     """Return every component of a body in one arena, what it touches, the arena's clock and the scene's own numbers."""
     role = next(role for role in world.arena.roles if role.name == chosen.role)
     own = {type(part) for part in world.arena.parts}
@@ -80,7 +80,7 @@ def inspect(world: World, arena: int, chosen: Chosen) -> InspectorView:
         *_columns(world, "@arena", (arena,), {Clock, *own}),
         *(("number " + number.name, _numbers(number.value[arena]), "") for number in world.arena.numbers),
     ]
-    return InspectorView(chosen.told(many=many), tuple(rows))
+    return InspectorView(chosen.label(many=many), tuple(rows))
 
 
 def _columns(world: World, entity: str, row: tuple[int, ...], only: set[type] | None = None) -> list[Row]:
@@ -107,9 +107,9 @@ def _written(value: float | bool) -> str:
 def _body(role: Role) -> list[Row]:
     if role.body is None:
         return []
-    spins = math.isfinite(role.moment)
-    moment = short(role.moment) if spins else "never spins"
-    return [("mass", short(role.body.mass), "kg"), ("inertia", moment, "kg m²" if spins else "")]
+    spins = math.isfinite(role.placement)
+    placement = short(role.placement) if spins else "never spins"
+    return [("mass", short(role.body.mass), "kg"), ("inertia", placement, "kg m²" if spins else "")]
 
 
 def _touching(world: World, role: Role, arena: int) -> list[Row]:

@@ -67,8 +67,8 @@ class Messages(Panel[MessagesView]):
         widths = [canvas.width(text, NORMAL) + 2 * pad for _, text in newest]
         step = canvas.px(TALL) + canvas.px(GAP)
         size = max(widths), len(newest) * step - canvas.px(GAP)
-        found = (canvas.place_in(free, "top left", size, least) for least in (None, canvas.px(TALL)))
-        place = next((each for each in found if each is not None), pygame.Rect(free.topleft, size))
+        places = (canvas.place_in(free, "top left", size, least) for least in (None, canvas.px(TALL)))
+        place = next((place for place in places if place is not None), pygame.Rect(free.topleft, size))
         canvas.take(place)
         for (toast, text), wide in zip(newest, widths, strict=True):
             if place.h >= canvas.px(TALL):

@@ -77,10 +77,10 @@ def _largest(rows: tuple[ProfileRow, ...], most: int) -> tuple[ProfileRow, ...]:
     """Return the rows, or the most expensive ones and the sum of the others."""
     if len(rows) <= most:
         return rows
-    kept = sorted(rows, key=lambda row: -row.mean)
-    rest = kept[most - 1 :]
+    ordered = sorted(rows, key=lambda row: -row.mean)
+    rest = ordered[most - 1 :]
     sums = (sum(getattr(row, part) for row in rest) for part in ("now", "mean", "share"))
-    return (*kept[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
+    return (*ordered[: most - 1], ProfileRow(f"{len(rest)} others", *sums))
 
 
 def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, canvas: Canvas) -> None:
@@ -88,9 +88,9 @@ def _paint_frame(surface: pygame.Surface, y: int, profile: ProfileView, canvas: 
     track = pygame.Rect(canvas.px(PAD), y + canvas.px(20), w - 2 * canvas.px(PAD), canvas.px(9))
     spent = sum(ms for _, ms in profile.frame if ms > 0)
     most = max(spent, profile.budget, 1e-9)
-    told = f"frame {spent:.1f} of {profile.budget:.1f} ms"
+    text = f"frame {spent:.1f} of {profile.budget:.1f} ms"
     canvas.write(
-        surface, told, (canvas.px(PAD), y + canvas.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM
+        surface, text, (canvas.px(PAD), y + canvas.px(9)), size=SMALL, colour=WARN if spent > most * 1.001 else DIM
     )
     surface.fill(RAISED, track)
     start, x = 0.0, canvas.px(PAD)

@@ -12,6 +12,7 @@ from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.ghost_marks import draw_ghosts
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
+from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.palette import NIGHT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.picking import pick
@@ -26,7 +27,6 @@ from ecs_rl.viewer.stage import (
     scale_bar_end,
     stage_of,
 )
-from ecs_rl.viewer.things import Chosen
 from ecs_rl.viewer.view import PaneView, StageView
 from ecs_rl.viewer.view_why import GhostView
 
@@ -79,7 +79,7 @@ class Stage(Panel[StagesView]):
             self._touch(app, hit, gesture)
 
     def _touch(self, app: App, hit: Hit, gesture: Gesture) -> None:
-        show, body = app.stage.shows[hit.index], None if hit.body is None else Chosen(*hit.body)
+        show, body = app.stage.shows[hit.index], None if hit.body is None else BodyId(*hit.body)
         if gesture.kind == "click":
             app.stage.selected = body
             app.show.mind.turn_to(body)
@@ -88,8 +88,8 @@ class Stage(Panel[StagesView]):
         elif gesture.kind == "drag" and hit.metres is not None:
             show.drag(hit.metres)
         elif gesture.kind == "drop":
-            for each in app.stage.shows:
-                each.let_go()
+            for other in app.stage.shows:
+                other.let_go()
 
     def is_on(self, app: App) -> bool:
         """Return whether the user has turned the camera."""

@@ -1,4 +1,4 @@
-"""What is drawn of an arena: things by their look and their place, the bodies of roles and marks alike."""
+"""What is drawn of an arena: objects by their look and their place, the bodies of roles and marks alike."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class SpriteView:
 
 @dataclass(frozen=True, eq=False)
 class LookView:
-    """What all things of one kind share: the bodies of a role, or a mark."""
+    """What all objects of one kind share: the bodies of a role, or a mark."""
 
     name: str
     outlines: tuple[F64, ...] = ()
-    """Each (corners, 2), in the thing's own axes."""
+    """Each (corners, 2), in the object's own axes."""
     discs: tuple[Disc, ...] = ()
     lines: tuple[F64, ...] = ()
     """Open lines, each (points, 2)."""
@@ -59,13 +59,13 @@ class LookView:
 
     @property
     def order(self) -> tuple[int, bool]:
-        """By what things are sorted before they are drawn: marks lie below the roles of their layer."""
+        """By what objects are sorted before they are drawn: marks lie below the roles of their layer."""
         return self.layer, not self.mark
 
 
 @dataclass(frozen=True, eq=False)
-class Things:
-    """All things of one look and where they are; in the grid every array has an axis of arenas before all others."""
+class Objects:
+    """All objects of one look and where they are; in the grid every array has an axis of arenas before all others."""
 
     look: LookView
     position: F64
@@ -79,24 +79,24 @@ class Things:
     trails: tuple[F64, ...] = ()
     """(points, 2) for each member: where it was, oldest first; a point that is not finite parts two pieces."""
 
-    def same(self, other: Things) -> bool:
-        """Return whether the same things are at the same places."""
-        ours, theirs = ((t.position, t.angle, t.here) for t in (self, other))
-        return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    def same(self, other: Objects) -> bool:
+        """Return whether the same objects are at the same places."""
+        one, two = ((t.position, t.angle, t.here) for t in (self, other))
+        return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
     def seen(self) -> list[tuple[int, Point, float]]:
         """Return number, position and angle of each member that is here, if these are finite; of one arena only."""
         rows = np.column_stack((self.position, self.angle))
-        shown = np.flatnonzero(self.here & np.isfinite(rows).all(axis=1)).tolist()
-        return [(i, (x, y), turn) for i, (x, y, turn) in zip(shown, rows[shown].tolist(), strict=True)]
+        visible = np.flatnonzero(self.here & np.isfinite(rows).all(axis=1)).tolist()
+        return [(i, (x, y), turn) for i, (x, y, turn) in zip(visible, rows[visible].tolist(), strict=True)]
 
 
-class Chosen(NamedTuple):
+class BodyId(NamedTuple):
     """One body of an arena: its role, and its number among the members of that."""
 
     role: str
     member: int = 0
 
-    def told(self, *, many: bool) -> str:
+    def label(self, *, many: bool) -> str:
         """Return its name, with its number where there are many."""
         return f"{self.role} {self.member}" if many else self.role
