@@ -14,19 +14,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import Tile, rounded
 from ecs_rl.viewer.number_formats import count, signed
-from ecs_rl.viewer.palette import (
-    DIM,
-    FAINT,
-    NIGHT,
-    ORANGE,
-    PANEL,
-    RULE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.palette import DIM, FAINT, NIGHT, ORANGE, PANEL, RULE, SKY, VERMILION, YELLOW, Colour, mix
 from ecs_rl.viewer.return_plot import paint_returns, x_reach
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.text_lines import wrapped

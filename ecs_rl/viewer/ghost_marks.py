@@ -9,15 +9,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import Tile, rounded
-from ecs_rl.viewer.palette import (
-    DIM,
-    NIGHT,
-    PANEL,
-    TEXT,
-    Colour,
-    mix,
-    role_colour,
-)
+from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, TEXT, Colour, mix, role_colour
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view_why import GhostView
 

@@ -168,14 +168,7 @@ class Particles:
                     tint = EARTH_EDGE
                     self.throw(count, at, lift, spread=pace, life=0.7, size=0.14 * size, colour=tint, grows=2.0)
                 self.throw(
-                    count // 2,
-                    at,
-                    (0.0, 0.0),
-                    spread=2.5 * pace,
-                    life=0.3,
-                    size=0.05 * size,
-                    colour=SPARK,
-                    glows=True,
+                    count // 2, at, (0.0, 0.0), spread=2.5 * pace, life=0.3, size=0.05 * size, colour=SPARK, glows=True
                 )
 
     def _tracks(self, now: Placement) -> None:

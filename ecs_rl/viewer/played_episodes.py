@@ -12,15 +12,7 @@ import numpy as np
 
 from ecs_rl.agents.base import output_of
 from ecs_rl.arrays import F32
-from ecs_rl.components import (
-    Chance,
-    EpisodeEnd,
-    Explosion,
-    NextObservation,
-    Observation,
-    PolicyState,
-    Rated,
-)
+from ecs_rl.components import Chance, EpisodeEnd, Explosion, NextObservation, Observation, PolicyState, Rated
 from ecs_rl.results import Results
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest
 from ecs_rl.runs.manifest import PolicyEntry

@@ -86,8 +86,7 @@ class Marks:
     def moved(self, by: tuple[int, int]) -> Marks:
         """Return the same marks at another place."""
         return Marks(
-            [(rect.move(by), text) for rect, text in self.texts],
-            [region.moved(by) for region in self.regions],
+            [(rect.move(by), text) for rect, text in self.texts], [region.moved(by) for region in self.regions]
         )
 
     def add(self, other: Marks) -> None:

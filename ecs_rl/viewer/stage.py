@@ -26,19 +26,7 @@ from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.objects import LookView, Objects
-from ecs_rl.viewer.palette import (
-    BAD,
-    DIM,
-    FAINT,
-    GOOD,
-    NIGHT,
-    PANEL,
-    RULE,
-    TEXT,
-    WARN,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, RULE, TEXT, WARN, Colour, mix
 from ecs_rl.viewer.particles import draw_particles
 from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
 

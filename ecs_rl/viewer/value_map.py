@@ -114,12 +114,7 @@ class ValueMap:
         arrows = pushes(slot, self.show.mind.space, np.concatenate(does), self._angles(slot))
         here = (float(seen[0, i]) / scales[0], float(seen[0, j]) / scales[1])
         self.view = MapView(
-            (names[i], names[j]),
-            sweep,
-            values.reshape(UP, ACROSS),
-            arrows.reshape(UP, ACROSS, 2),
-            here,
-            on_stage,
+            (names[i], names[j]), sweep, values.reshape(UP, ACROSS), arrows.reshape(UP, ACROSS, 2), here, on_stage
         )
 
     def _reach(self, i: int, j: int) -> tuple[Point, Point]:

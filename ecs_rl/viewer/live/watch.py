@@ -84,13 +84,7 @@ class WatchWindow:
     """What the window says as it opens."""
 
     @classmethod
-    def open(
-        cls,
-        training: Training,
-        screen: AnyScreen,
-        *,
-        pace: str = FLAT_OUT,
-    ) -> WatchWindow:
+    def open(cls, training: Training, screen: AnyScreen, *, pace: str = FLAT_OUT) -> WatchWindow:
         """Open a window for a training, which goes at this `pace`; what the scene cannot show is refused now.
 
         Without one, '', it begins in real time and opens up, if anybody can see it.

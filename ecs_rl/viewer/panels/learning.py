@@ -233,11 +233,7 @@ def _paint(surface: pygame.Surface, learning: LearningView, canvas: Canvas) -> N
 
 
 def _paint_small(
-    surface: pygame.Surface,
-    rect: pygame.Rect,
-    lines: tuple[Series, ...],
-    learning: LearningView,
-    canvas: Canvas,
+    surface: pygame.Surface, rect: pygame.Rect, lines: tuple[Series, ...], learning: LearningView, canvas: Canvas
 ) -> None:
     """Paint a small plot, with a star in the colour of its line where an agent was at its best."""
     area = plot_area(rect, canvas, below=False)
@@ -280,10 +276,7 @@ def _paint_stack(
 
 
 def _paint_timeline(
-    axes: Axes,
-    surface: pygame.Surface,
-    shows: tuple[TimelineView, tuple[float, float], pygame.Rect],
-    canvas: Canvas,
+    axes: Axes, surface: pygame.Surface, shows: tuple[TimelineView, tuple[float, float], pygame.Rect], canvas: Canvas
 ) -> None:
     """Paint a notch for each policy that can be put on the stage, and the mark of the one that is there."""
     timeline, area = shows[0], axes.area
