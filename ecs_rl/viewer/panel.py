@@ -196,9 +196,8 @@ class Control:
         """Return whether this is a mode that Esc leaves now."""
         return False
 
-    def leave(self, app: App) -> bool:
-        """Answer Esc: leave the mode, or one step of it; False where there is nothing to leave."""
-        return False
+    def leave(self, app: App) -> None:
+        """Answer Esc while this is on: leave the mode, or one step of it."""
 
     def chips(self, app: App) -> Iterable[Chip]:
         """Return a chip for each of its modes that is on."""
@@ -252,15 +251,9 @@ class Panel(Control, Generic[V]):
         """Open the panel, or close it."""
         app.open_panels ^= {self.name}
 
-    def leave(self, app: App) -> bool:
-        """Answer Esc: close the panel, or leave one step of it; False where there is nothing to leave.
-
-        A docked panel stays.
-        """
-        if self.is_on(app):
-            app.open_panels -= {self.name}
-            return True
-        return False
+    def leave(self, app: App) -> None:
+        """Answer Esc while this is on: close the panel, or leave one step of it."""
+        app.open_panels -= {self.name}
 
     @classmethod
     def view_type(cls) -> Any:

@@ -60,17 +60,14 @@ class Questions:
             app.say("there is no one agent here to ask", "warn")
         return nobody
 
-    def leave(self, app: App) -> bool:
-        """Leave one thing: what was turned, then the question; False where nothing is asked."""
+    def leave(self, app: App) -> None:
+        """Leave one thing: what was turned, then the question."""
         if self._why is not None and self._why.turned:
             self._why.turned = {}
         elif self.asks_why:
             self.toggle_why(app)
         elif self.maps:
             self.toggle_map(app)
-        else:
-            return False
-        return True
 
     def _forget(self) -> None:
         if self._why is not None:

@@ -83,12 +83,9 @@ class Asides(Control):
         aside = app.stage.aside
         return [] if aside is None else [Chip(aside.title, aside.key, rank=4)]
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Bring the stage back."""
-        was_on = app.stage.aside is not None
-        if was_on:
-            app.stage.leave_aside()
-        return was_on
+        app.stage.leave_aside()
 
     def look(self, app: App, seconds: float) -> None:
         """Open what comes, and leave what was seen to its end."""
@@ -113,9 +110,7 @@ class Asides(Control):
             else:
                 app.say("it came out otherwise than it was", "warn")
 
-    def close(self, app: App) -> None:
-        """Bring the stage back."""
-        app.stage.leave_aside()
+    close = leave
 
     keys = (
         Command("Policy", "B", "before and after", "untrained and now, side by side", compare, (pygame.K_b,)),

@@ -45,12 +45,9 @@ class Driving(Control):
         """Return the chip that hands the controls back."""
         return [Chip("YOU DRIVE", "H", GOOD, rank=5)] if self.is_on(app) else []
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Give the controls back to the policy."""
-        was_on = self.is_on(app)
-        if was_on:
-            app.stage.leave_hands()
-        return was_on
+        app.stage.leave_hands()
 
     def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys that matter to a person at the controls."""

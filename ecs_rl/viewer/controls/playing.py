@@ -39,11 +39,9 @@ class Playing(Control):
         """Return the chip of a paused stage."""
         return [Chip("PAUSED", "Space", WARN, rank=0)] if app.show.paused else []
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Let the stage go on."""
-        paused = app.show.paused
         app.stage.pause(False)
-        return paused
 
     def mode_hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the keys that matter most where no mode has hints of its own."""

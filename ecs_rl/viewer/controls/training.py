@@ -48,12 +48,10 @@ class TrainingControls(Control):
         work = app.run.background
         return work is not None and work.turbo
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Leave turbo."""
-        was_on = self.is_on(app)
         if app.run.background is not None:
             app.run.background.turbo = False
-        return was_on
 
     def chips(self, app: App) -> Iterable[Chip]:
         """Return the chips of a training that rests, is slowed down or in a hurry."""

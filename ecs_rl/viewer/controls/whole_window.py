@@ -18,12 +18,9 @@ class WholeWindow(Control):
         """Return whether the window fills the screen."""
         return app.screen.is_full
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Go back to the size from before."""
-        was_full = app.screen.is_full
-        if was_full:
-            app.screen.toggle_full_screen()
-        return was_full
+        app.screen.toggle_full_screen()
 
     # fmt: off
     keys = (

@@ -21,6 +21,5 @@ class Modes:
     def leave(self, app: App) -> None:
         """Leave the newest mode, or one step of it; a window without any stays as it is."""
         self.note(app)
-        for name in reversed(self.entered):
-            if app.panels[name].leave(app):
-                return
+        if self.entered:
+            app.panels[self.entered[-1]].leave(app)

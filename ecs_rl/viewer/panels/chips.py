@@ -49,10 +49,6 @@ class Chips(Panel[ChipsView]):
         chips = (chip for panel in app.panels.values() for chip in panel.chips(app))
         return ChipsView(tuple(sorted(chips, key=lambda chip: chip.rank)))
 
-    def leave(self, app: App) -> bool:
-        """Leave nothing: each mode leaves itself."""
-        return False
-
     def arrange(self, canvas: Canvas, view: ChipsView, room: pygame.Rect) -> None:
         """Take the right end of the room for chips; hints in the same line get what is left."""
         row, hints = canvas.rooms["chips"], canvas.rooms["hints"]

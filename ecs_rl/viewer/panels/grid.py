@@ -52,20 +52,20 @@ class AllArenas(Panel[GridView]):
             return ()
         return (("[ ]", "choose"), ("Enter", "watch it"), ("G", "back to the stage"), ("F1", "all keys"))
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Go back to the stage."""
-        there, app.stage.grid = app.stage.grid is not None, None
-        return there
+        app.stage.grid = None
 
     def toggle(self, app: App) -> None:
         """Show all arenas, or the stage again."""
-        if app.run.background is None or self.leave(app):
-            return
-        if app.run.background.training.world.engine.picture is not None:
+        work = app.run.background
+        if app.stage.grid is not None:
+            app.stage.grid = None
+        elif work is not None and work.training.world.engine.picture is not None:
             app.say("the training's environments are not drawn: there is no grid", "warn")
-            return
-        app.stage.leave_aside()
-        app.stage.grid = GridWatch(app.run.background.training.world)
+        elif work is not None:
+            app.stage.leave_aside()
+            app.stage.grid = GridWatch(work.training.world)
 
     def watch(self, app: App) -> None:
         """Bring the chosen arena to the stage."""

@@ -36,10 +36,6 @@ class Hints(Panel[HintsView]):
         first, *rest = next(filter(None, of_modes))
         return HintsView((first, *(hint for panel in app.panels.values() for hint in panel.hints(app)), *rest))
 
-    def leave(self, app: App) -> bool:
-        """Leave nothing."""
-        return False
-
     def arrange(self, canvas: Canvas, view: HintsView, room: pygame.Rect) -> None:
         """Take the right end of the line; what is left is for a legend."""
         strip = canvas.rooms["hints"]

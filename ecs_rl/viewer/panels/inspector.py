@@ -55,10 +55,9 @@ class Inspector(Panel[InspectorView]):
         """Return whether a body is selected."""
         return app.stage.selected is not None
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Select nothing any more."""
-        was_selected, app.stage.selected = app.stage.selected is not None, None
-        return was_selected
+        app.stage.selected = None
 
     def paint(self, canvas: Canvas, view: InspectorView, room: pygame.Rect) -> None:
         """Paint the panel to the right; where not all rows have room, the first ones."""

@@ -130,9 +130,9 @@ class MindPanel(Panel[MindView]):
         """Return whether somebody asks why, or for the map."""
         return self.questions.asks_why or self.questions.maps
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Leave one thing that is asked; the panel stays."""
-        return self.questions.leave(app)
+        self.questions.leave(app)
 
     def close(self, app: App) -> None:
         """Give the spare world back that questions needed."""

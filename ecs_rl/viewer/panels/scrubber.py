@@ -174,14 +174,11 @@ class Scrubber(Panel[ScrubberView]):
         play = ("Space", "play" if app.show.paused else "pause")
         return (("F1", "help"), play, ("Left Right", "one tick"), ("Enter", "go on from here"), ("Esc", "back to now"))
 
-    def leave(self, app: App) -> bool:
-        """Go back to the present; False where every show is there already."""
-        back = [show for show in app.stage.shows if show.rewind.at is not None]
-        for show in back:
+    def leave(self, app: App) -> None:
+        """Go back to the present."""
+        for show in app.stage.shows:
             show.rewind.leave()
-        if back:
-            app.say("back in the present")
-        return bool(back)
+        app.say("back in the present")
 
     # --- mouse ------------------------------------------------------------------------------------------------------
 

@@ -75,9 +75,9 @@ class Settings(Panel[SettingsView]):
     def toggle(self, app: App) -> None:
         """Show the sliders, or hide them."""
         live = _live(app)
-        if self.leave(app):
-            return
-        if live is None:
+        if self.name in app.open_panels:
+            self.leave(app)
+        elif live is None:
             app.say("training is over", "warn")
         elif not live.names:
             app.say("nothing of this training may change while it goes on", "warn")

@@ -95,10 +95,9 @@ class Stage(Panel[StagesView]):
         """Return whether the user has turned the camera."""
         return app.stage.aim is not None
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Show the whole arena again."""
-        turned, app.stage.aim = app.stage.aim is not None, None
-        return turned
+        app.stage.aim = None
 
     keys = (
         Command("Hands", "Left-drag", "grab", "pull a body, a policy, a moment"),

@@ -89,16 +89,15 @@ class Weather(Panel[WeatherView]):
         """Show the sliders, or take them away with all that they did."""
         if app.show.world.engine.picture is not None:
             app.say("an environment has no weather of ours", "warn")
-        elif not self.leave(app):
+        elif self.name in app.open_panels:
+            self.leave(app)
+        else:
             app.open_panels |= {self.name}
 
-    def leave(self, app: App) -> bool:
+    def leave(self, app: App) -> None:
         """Take the sliders away with all that they did."""
-        if self.name not in app.open_panels:
-            return False
         app.open_panels -= {self.name}
         self.gravity = self.wind = None
-        return True
 
     keys = (Command("Hands", "A", "weather", "gravity and wind: Up Down, Left Right", toggle, (pygame.K_a,)),)
 
