@@ -32,11 +32,11 @@ def draw_expectations(surface: pygame.Surface, area: pygame.Rect, mind: MindView
     length = max(len(mind.expected), len(mind.came), 2)
     axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
     if axes.y[0] < 0 < axes.y[1]:
-        zero = round(axes.at(np.array(0.0), np.array(0.0))[1])
+        zero = round(axes.y_at(0.0))
         surface.fill(RULE, (area.left, zero, area.w, 1))
     begins = [i for i in mind.begins if 0 < i < length]
     for i in begins:
-        x = round(axes.at(np.array(i - 0.5), np.array(axes.y[0]))[0])
+        x = round(axes.x_at(i - 0.5))
         surface.fill(mix(RULE, FAINT, 0.3), (x, area.top, 1, area.h))
     for values, colour in ((mind.came, SECOND_LINE), (mind.expected, MAIN_LINE)):
         first = length - len(values)

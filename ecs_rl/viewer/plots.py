@@ -36,6 +36,19 @@ class Axes:
         py = area.bottom - 1 - (y - y0) / (y1 - y0) * (area.h - 1)
         return np.stack((px, py), axis=-1)
 
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """Return the pixel of a point."""
+        px, py = self.at(np.array(x), np.array(y)).tolist()
+        return px, py
+
+    def x_at(self, x: float) -> float:
+        """Return how far right a number is, pixels."""
+        return self.point(x, self.y[0])[0]
+
+    def y_at(self, y: float) -> float:
+        """Return how far down a number is, pixels."""
+        return self.point(self.x[0], y)[1]
+
 
 def ticks(low: float, high: float, most: int) -> list[float]:
     """Return at most so many round numbers (1, 2 or 5 times a power of ten apart) between two numbers."""
@@ -176,15 +189,18 @@ def draw_axes(
         values = values[::2]
     step = values[1] - values[0] if len(values) > 1 else 1.0
     for value in values:
-        y = round(axes.at(np.array(axes.x[0]), np.array(value))[1])
+        y = round(axes.y_at(value))
         surface.fill(RULE if value else mix(RULE, FAINT, 0.5), (area.left, y, area.w, 1))
         text, at = tick_text(value, step), (area.left - canvas.px(5), y)
         canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="right")
     values = ticks(*axes.x, x_most)
     for i, value in enumerate(values):
-        x = axes.at(np.array(value), np.array(axes.y[0]))[0]
-        text = count(value) + (x_unit if i == len(values) - 1 else "")
-        half = canvas.width(text, SMALL - 1, "numbers") / 2
-        x = min(max(x, area.left + half), max(area.right - half, area.left + half))
-        at = (x, area.bottom + canvas.px(8))
-        canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
+        write_below(surface, axes, value, count(value) + (x_unit if i == len(values) - 1 else ""), canvas)
+
+
+def write_below(surface: pygame.Surface, axes: Axes, value: float, text: str, canvas: Canvas) -> None:
+    """Write what a number is below its place, within the width of the area."""
+    area, half = axes.area, canvas.width(text, SMALL - 1, "numbers") / 2
+    x = min(max(axes.x_at(value), area.left + half), max(area.right - half, area.left + half))
+    at = (x, area.bottom + canvas.px(8))
+    canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pygame
 
+from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import count, short
@@ -44,15 +46,11 @@ def paint_returns(
     draw_head(
         surface, rect, [*heads, *([(BEST, YELLOW)] if learning.best else [])], _named(evaluations, returns), canvas
     )
-    seen = [returns.y, evaluations.y]
-    goal = learning.solved_at if learning.solved_at is not None and math.isfinite(learning.solved_at) else None
-    if goal is not None and any(np.isfinite(part).any() for part in seen):
-        seen.append(np.array([goal]))
-    if not any(np.isfinite(part).any() for part in seen):
+    if not any(np.isfinite(line.y).any() for line in (returns, evaluations)):
         write_nothing(surface, area, learning.waiting, canvas)
         return
     band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
-    axes = Axes(area, x, reach([*seen, *band]))
+    axes = Axes(area, x, reach([returns.y, evaluations.y, goal_of(learning.solved_at), *band]))
     y_most = max(2, area.h // canvas.px(30))
     draw_axes(surface, canvas, axes, x_most=max(2, area.w // canvas.px(80)), y_most=y_most, x_unit=" steps")
     draw_band(surface, axes, returns, MAIN_LINE)
@@ -60,20 +58,32 @@ def paint_returns(
     draw_line(surface, axes, returns, MAIN_LINE, canvas.px(2))
     draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
     draw_points(surface, axes, evaluations, SECOND_LINE, 2.6 * canvas.scale)
-    if goal is not None:
-        draw_goal(surface, axes, goal, canvas)
+    draw_goal(surface, axes, learning.solved_at, canvas)
     if learning.solved_step is not None and axes.x[0] <= learning.solved_step <= axes.x[1]:
         _flag(surface, axes, learning.solved_step, canvas)
     draw_changes(surface, axes, learning.changes, canvas)
     if learning.best is not None:
-        at = axes.at(np.array(learning.best[0]), np.array(learning.best[1]))
+        at = axes.point(*learning.best)
         if np.isfinite(at).all():
-            draw_star(surface, (float(at[0]), float(at[1])), 6.5 * canvas.scale)
+            draw_star(surface, at, 6.5 * canvas.scale)
 
 
-def draw_goal(surface: pygame.Surface, axes: Axes, value: float, canvas: Canvas) -> None:
+def goal_of(solved_at: float | None) -> F64:
+    """Return the number at which a scene counts as solved, none where it has no such number."""
+    return np.array([]) if solved_at is None or not math.isfinite(solved_at) else np.array([solved_at])
+
+
+def axes_over(area: pygame.Rect, lines: Sequence[Series], solved_at: float | None) -> Axes:
+    """Return axes for all of these lines from step 0 on, and for the number at which the scene counts as solved."""
+    last = max((float(line.x[-1]) for line in lines if len(line.x)), default=1.0)
+    return Axes(area, (0.0, max(1.0, last)), reach([*(line.y for line in lines), goal_of(solved_at)]))
+
+
+def draw_goal(surface: pygame.Surface, axes: Axes, value: float | None, canvas: Canvas) -> None:
     """Draw the dashed line at which the scene counts as solved."""
-    y = round(axes.at(np.array(0.0), np.array(value))[1])
+    if value is None or not math.isfinite(value):
+        return
+    y = round(axes.y_at(value))
     dash = canvas.px(5)
     for left in range(axes.area.left, axes.area.right, 2 * dash):
         surface.fill(mix(PANEL, GOOD, 0.75), (left, y, min(dash, axes.area.right - left), canvas.px(1)))
@@ -93,7 +103,7 @@ def draw_changes(surface: pygame.Surface, axes: Axes, changes: tuple[tuple[float
     for step, text in reversed(changes):  # the newest has the room first
         if not (math.isfinite(step) and axes.x[0] <= step <= axes.x[1]):
             continue
-        x = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0]))
+        x = round(axes.x_at(step))
         for y in range(axes.area.top, axes.area.bottom, canvas.px(5)):
             surface.fill(colour, (x, y, canvas.px(1), canvas.px(2)))
         wide = canvas.width(text, SMALL - 1)
@@ -106,7 +116,7 @@ def draw_changes(surface: pygame.Surface, axes: Axes, changes: tuple[tuple[float
 
 def _flag(surface: pygame.Surface, axes: Axes, step: float, canvas: Canvas) -> None:
     """Draw a flag where the scene was solved."""
-    x, top = round(float(axes.at(np.array(step), np.array(axes.y[0]))[0])), axes.area.top
+    x, top = round(axes.x_at(step)), axes.area.top
     for y in range(top, axes.area.bottom, canvas.px(6)):
         surface.fill(mix(PANEL, GOOD, 0.8), (x, y, canvas.px(1), canvas.px(3)))
     high, wide = canvas.px(9), canvas.px(10) if x + canvas.px(10) < axes.area.right else -canvas.px(10)

@@ -6,7 +6,6 @@ It is drawn on a surface of its own and needs no display.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from ecs_rl.session.bootstrap import interval, iqm
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, SECOND_LINE, mix
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach
-from ecs_rl.viewer.return_plot import draw_goal
+from ecs_rl.viewer.plots import draw_axes, draw_band, draw_line
+from ecs_rl.viewer.return_plot import axes_over, draw_goal
 from ecs_rl.viewer.view import Series
 
 SIZE, SCALE = (1280, 720), 1.5
@@ -88,14 +87,11 @@ def paint_seeds(
     what = f"evaluation, {score}" if score else "evaluation, mean return"
     canvas.write(surface, what, (w - edge, head), size=SMALL, colour=DIM, anchor="right")
 
-    goal = [np.array([solved_at])] if solved_at is not None and math.isfinite(solved_at) else []
-    last = max(float(curve.x[-1]) for curve in curves.values())
-    axes = Axes(area, (0.0, max(1.0, last)), reach([*(curve.y for curve in curves.values()), *goal]))
+    axes = axes_over(area, list(curves.values()), solved_at)
     draw_axes(surface, canvas, axes, x_most=10, y_most=8, x_unit=" steps")
     low, high = band.T
     draw_band(surface, axes, Series("band", middle.x, (low + high) / 2, (high - low) / 2), MAIN_LINE)
-    if goal:
-        draw_goal(surface, axes, float(goal[0][0]), canvas)
+    draw_goal(surface, axes, solved_at, canvas)
     for curve in curves.values():
         draw_line(surface, axes, curve, mix(PANEL, SECOND_LINE, 0.55), 1)
     draw_line(surface, axes, middle, MAIN_LINE, canvas.px(2))

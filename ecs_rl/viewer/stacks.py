@@ -102,6 +102,6 @@ def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
         base_x, base = decimate(x, low, axes.area.w)
         points = np.concatenate((axes.at(top_x, top), axes.at(base_x, base)[::-1]))
         pygame.draw.polygon(surface, mix(PANEL, colour_of(stack, number // 2), 0.75), points.tolist())
-    zero = round(float(axes.at(np.array(axes.x[0]), np.array(0.0))[1]))
+    zero = round(axes.y_at(0.0))
     if not stack.whole:
         surface.fill(mix(PANEL, TEXT, 0.6), (axes.area.left, min(zero, axes.area.bottom - 1), axes.area.w, 1))

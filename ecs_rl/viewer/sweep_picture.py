@@ -17,9 +17,9 @@ import pygame
 from ecs_rl.files import Folder
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
 from ecs_rl.viewer.number_formats import short
-from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
-from ecs_rl.viewer.plots import Axes, draw_axes, draw_line, reach
-from ecs_rl.viewer.return_plot import draw_goal
+from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
+from ecs_rl.viewer.plots import Axes, draw_axes, draw_line, reach, write_below
+from ecs_rl.viewer.return_plot import axes_over, draw_goal
 from ecs_rl.viewer.view import Series
 
 SIZE, SCALE = (1280, 720), 1.5
@@ -101,12 +101,9 @@ def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:
 def paint_curves(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, view: SweepView) -> None:
     """Paint the best evaluation of every trial over its steps, that of the best trial last."""
     series = [Series("", np.asarray(trial.steps, float), np.asarray(trial.best, float)) for trial in view.trials]
-    goal = [np.array([view.solved_at])] if view.solved_at is not None and math.isfinite(view.solved_at) else []
-    last = max((float(line.x[-1]) for line in series if len(line.x)), default=1.0)
-    axes = Axes(area, (0.0, max(1.0, last)), reach([*(line.y for line in series), *goal]))
+    axes = axes_over(area, series, view.solved_at)
     draw_axes(surface, canvas, axes, x_most=6, y_most=8, x_unit=" steps")
-    if goal:
-        draw_goal(surface, axes, float(goal[0][0]), canvas)
+    draw_goal(surface, axes, view.solved_at, canvas)
     order = [i for i in range(len(series)) if i != view.best] + [view.best]
     for i in order:
         best = i == view.best
@@ -125,11 +122,7 @@ def paint_setting(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, vi
     draw_axes(surface, canvas, axes, x_most=0, y_most=4)
     surface.fill(RULE, (area.left, area.bottom, area.w, 1))
     for place, text in setting.marks:
-        x = float(axes.at(np.array(place), np.array(axes.y[0]))[0])
-        half = canvas.width(text, SMALL - 1, "numbers") / 2
-        x = min(max(x, area.left + half), max(area.right - half, area.left + half))
-        at = (x, area.bottom + canvas.px(8))
-        canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
+        write_below(surface, axes, place, text, canvas)
     at = (area.centerx, area.bottom + canvas.px(21))
     canvas.write(surface, setting.name, at, size=SMALL, colour=DIM, anchor="middle", width=area.w)
     order = [i for i in range(len(view.trials)) if i != view.best] + [view.best]
@@ -141,7 +134,7 @@ def paint_setting(surface: pygame.Surface, canvas: Canvas, area: pygame.Rect, vi
 
 def dot(surface: pygame.Surface, axes: Axes, x: float, y: float, canvas: Canvas, *, best: bool) -> None:
     """Draw one trial as a dot; the best one is larger, and says its value."""
-    point = axes.at(np.array(x), np.array(y)).tolist()
+    point = axes.point(x, y)
     radius = canvas.px(4) if best else canvas.px(2.5)
     pygame.draw.aacircle(surface, PANEL, point, radius + 1.5)
     pygame.draw.aacircle(surface, SECOND_LINE if best else mix(PANEL, MAIN_LINE, 0.8), point, radius)

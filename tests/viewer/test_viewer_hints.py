@@ -101,23 +101,14 @@ def test_mode_chips_name_their_key_where_there_is_room() -> None:
 def test_play_mode_has_no_numbers_of_training() -> None:
     playing = replace(
         STATUS, state="playing", steps=None, steps_total=None, seconds_left=None, steps_per_second=None, best=None,
-        hint="F1 help · F3 profiler · Tab mind",
     )  # fmt: skip
     words = [word.text for word in _words(playing)]
     assert words[:2] == ["stage speed", "16x"]
-    assert words[-3:] == ["F1 help", "F3 profiler", "Tab mind"]
+    assert words[-1] == "F1 help"
     assert "steps" not in words
     for wide in (320, 640, 1280):
         surface = pygame.Surface((wide, 34))
         painted(Status(), surface, playing)
-
-
-def test_the_first_hint_of_the_status_line_stays_longest() -> None:
-    surface, alone = pygame.Surface((330, 34)), pygame.Surface((330, 34))
-    crowded = replace(STATUS, hint="F1 help · F3 profiler · Tab mind", run="")
-    painted(Status(), surface, crowded)
-    painted(Status(), alone, replace(crowded, hint="F1 help"))
-    assert (pygame.surfarray.array3d(surface) == pygame.surfarray.array3d(alone)).all()
 
 
 def test_the_heads_of_the_panels_show_the_keys_that_hide_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,9 @@ from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.messages import MessagesView, Toast
+from ecs_rl.viewer.panels.profile import ProfileRow, ProfileView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
-from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,

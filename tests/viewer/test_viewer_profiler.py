@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ecs_rl.viewer.profiler import Profiler
+from ecs_rl.viewer.panels.profile import Profiler
 
 
 class Watch:

@@ -24,12 +24,12 @@ from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
 from ecs_rl.viewer.panels.messages import MessagesView, Toast
+from ecs_rl.viewer.panels.profile import ProfileRow, ProfileView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
 from ecs_rl.viewer.panels.weather import WeatherView
-from ecs_rl.viewer.profiler import ProfileRow, ProfileView
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,

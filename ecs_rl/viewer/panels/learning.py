@@ -258,8 +258,7 @@ def _paint_small(
     surface.set_clip(clip)
     for i, star in enumerate(stars):
         if star is not None and axes.x[0] <= star[0] <= axes.x[1]:
-            at = axes.at(np.array(star[0]), np.array(star[1]))
-            draw_star(surface, (float(at[0]), float(at[1])), 4.5 * canvas.scale, LINES[i % len(LINES)])
+            draw_star(surface, axes.point(*star), 4.5 * canvas.scale, LINES[i % len(LINES)])
 
 
 def _paint_stack(
@@ -283,9 +282,9 @@ def _paint_timeline(
     bottom, high = area.bottom, canvas.px(NOTCH)
     for step in timeline.steps:
         if step <= axes.x[1]:
-            x = round(_x(axes, step))
+            x = round(axes.x_at(step))
             surface.fill(mix(PANEL, DIM, 0.7), (x, bottom - high, canvas.px(1), high))
-    x = round(_x(axes, min(timeline.step, axes.x[1])))
+    x = round(axes.x_at(min(timeline.step, axes.x[1])))
     surface.fill(TEXT, (x, area.top, canvas.px(1), area.h))
     tip = [
         (x - canvas.px(4), bottom + canvas.px(5)),
@@ -299,8 +298,3 @@ def _paint_timeline(
     label.clamp_ip(area)
     rounded(surface, label, PANEL, radius=canvas.px(4), edge=mix(PANEL, TEXT, 0.5), alpha=225)
     canvas.write(surface, timeline.label, label.center, size=SMALL - 0.5, anchor="middle", width=label.w - canvas.px(4))
-
-
-def _x(axes: Axes, step: float) -> float:
-    at = axes.at(np.array(step), np.array(0.0))
-    return float(at[0]) if math.isfinite(at[0]) else float(axes.area.left)

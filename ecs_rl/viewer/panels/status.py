@@ -47,7 +47,6 @@ class StatusView:
     """Mean score or return of the best evaluation, and the step it was at."""
     best_at: int | None = None
     hint: str = "F1 help"
-    """Several are separated by ` · `; where there is no room the first stays longest."""
     lessons: str = ""
     """Where the scene's lessons stand."""
     counted: str = ""
@@ -232,8 +231,7 @@ def _words(status: StatusView) -> list[Word]:
     reached = status.speed_reached
     if reached is not None and not 0.9 < reached / max(status.speed_asked, 1e-9) < 1.1:
         words.append(Word(f"(reaches {speed(reached)})".rjust(15), 5, DIM, number))
-    hints = [hint for hint in status.hint.split(" · ") if hint]
-    return [*words, *(Word(hint, 10 * i, MAIN_LINE, gap=16 if i else 20) for i, hint in enumerate(hints))]
+    return [*words, Word(status.hint, 0, MAIN_LINE, gap=20)] if status.hint else words
 
 
 def _progress(surface: pygame.Surface, status: StatusView, canvas: Canvas) -> None:
