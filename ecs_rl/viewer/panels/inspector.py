@@ -106,9 +106,9 @@ def _written(value: float | bool) -> str:
 def _body(role: Role) -> list[Row]:
     if role.body is None:
         return []
-    spins = math.isfinite(role.placement)
-    placement = short(role.placement) if spins else "never spins"
-    return [("mass", short(role.body.mass), "kg"), ("inertia", placement, "kg m²" if spins else "")]
+    spins = math.isfinite(role.moment)
+    inertia = short(role.moment) if spins else "never spins"
+    return [("mass", short(role.body.mass), "kg"), ("inertia", inertia, "kg m²" if spins else "")]
 
 
 def _touching(world: World, role: Role, arena: int) -> list[Row]:
