@@ -45,8 +45,7 @@ class TrainingControls(Control):
 
     def is_on(self, app: App) -> bool:
         """Return whether the window is in turbo."""
-        work = app.run.background
-        return work is not None and work.turbo
+        return app.run.in_turbo
 
     def leave(self, app: App) -> None:
         """Leave turbo."""
@@ -61,7 +60,7 @@ class TrainingControls(Control):
         elif work is not None and not work.is_saved and math.isfinite(work.times_real):
             opens = ", OPENS UP" if work.pace.name == OPENS else ""
             yield Chip(f"TRAINING AT {speed(work.times_real)}{opens}", "O", rank=7)
-        if self.is_on(app):
+        if app.run.in_turbo:
             yield Chip("TURBO", "U", WARN, rank=9)
 
     # fmt: off

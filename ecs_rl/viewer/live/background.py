@@ -23,7 +23,7 @@ class BackgroundTraining:
         self.pace = Pace(pace)
         """How fast its ticks may begin."""
         self.turbo = False
-        """The training hurries: the window draws seldom."""
+        """It hurries, and the window draws seldom."""
         self.to_update = False
         """It goes on until the policy has been updated once, and rests then."""
         self.is_saved = False

@@ -24,7 +24,7 @@ from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live.watched_run import WatchedRun
-from ecs_rl.viewer.live.window import Window
+from ecs_rl.viewer.live.window import SPOKEN, Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
 from ecs_rl.viewer.panels.tour import begin_for_the_first_time
@@ -145,8 +145,7 @@ def watch_training(
 
     failed = False
     if opened.says:
-        window.say(opened.says, "warn")
-        window.messages[-1].until += PATIENCE
+        window.say(opened.says, "warn", seconds=SPOKEN + PATIENCE)
     try:
         loop.run(over)
         if loop.broken is not None:
@@ -230,7 +229,7 @@ class Loop:
             raise DisplayLost(str(error)) from error
         work = self.window.run.background
         least = LEAST if work is not None and work.busy else 0.0
-        pause = TURBO_LOOK if work is not None and work.turbo else FRAME
+        pause = TURBO_LOOK if self.window.run.in_turbo else FRAME
         self._next = max(self._next + pause, self._marked + least * pause)
         self._work(self._next)
 
@@ -240,9 +239,7 @@ class Loop:
         if window.run.history is not None:
             window.run.history.read()  # also while nothing is drawn: what is new does not pile up
         self._mark("events")
-        work = window.run.background
-        hurries = work is not None and work.turbo
-        due = window.stale or not hurries or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
+        due = window.stale or not window.run.in_turbo or self._marked - self.drawn_at >= TURBO_FRAME * 0.9
         if due and window.screen.ready and not window.screen.is_minimised:
             self._draw()
 
@@ -250,10 +247,8 @@ class Loop:
         window, work = self.window, self.window.run.background
         passed = min(self._marked - self.drawn_at, LONGEST)
         self.drawn_at = self._marked
-        hurries, share = work is not None and work.turbo, ALONE
-        if work is not None and work.busy:
-            share = IN_TURBO if hurries else WHILE_TRAINING
-        window.advance(passed, (TURBO_FRAME if hurries else FRAME) * share)
+        frame, busy = (TURBO_FRAME, IN_TURBO) if window.run.in_turbo else (FRAME, WHILE_TRAINING)
+        window.advance(passed, frame * (busy if work is not None and work.busy else ALONE))
         self._mark("stage")
         window.draw(self._next)
         self._mark("draw")
@@ -267,8 +262,7 @@ class Loop:
                 work.run(until)
             except (DivergedError, ActionError) as error:
                 self.broken = error
-                self.window.say(f"training diverged: {error}", "bad")
-                self.window.messages[-1].until += PATIENCE
+                self.window.say(f"training diverged: {error}", "bad", seconds=SPOKEN + PATIENCE)
             self._mark("train")
         rest = until - perf_counter()
         if rest > 0:

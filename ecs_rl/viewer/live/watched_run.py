@@ -23,6 +23,11 @@ class WatchedRun:
     history: History | None = None
 
     @property
+    def in_turbo(self) -> bool:
+        """Whether its training hurries, and the window draws seldom."""
+        return self.background is not None and self.background.turbo
+
+    @property
     def untrained(self) -> Path | None:
         """The file of the policy before it had learned anything, if the run has it."""
         return None if self.checkpoints is None else self.checkpoints.untrained

@@ -113,11 +113,11 @@ class Window:
         self.modes.note(self)
         self.stale = True
 
-    def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False) -> None:
+    def say(self, text: str, tone: Tone = "plain", *, aloud: bool = False, seconds: float = SPOKEN) -> None:
         """Show a message for a while; what must not be missed goes to the terminal too."""
         if aloud or tone == "bad":
             tell(text, sys.stderr)
-        self.messages = [*self.messages[-3:], Message(text, tone, perf_counter() + SPOKEN)]
+        self.messages = [*self.messages[-3:], Message(text, tone, perf_counter() + seconds)]
 
     # --- frame by frame ---------------------------------------------------------------------------------------------
 
