@@ -31,7 +31,7 @@ from ecs_rl.viewer.shapes import place
 from ecs_rl.viewer.speedometer import Speedometer
 from ecs_rl.viewer.tick_log import TickLog
 from ecs_rl.viewer.view import Point, StageView
-from ecs_rl.viewer.view_why import Overlay
+from ecs_rl.viewer.view_why import StageOverlay
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -65,7 +65,7 @@ class LiveEpisode:
         """What `total` is, in a word."""
         self.paused, self.speed, self.reached = False, 1.0, 1.0
         self.touched = False
-        self.note, self.overlay = "", Overlay()
+        self.note, self.overlay = "", StageOverlay()
         """What else the caption says."""
         self.ended: list[Ended] = []
         """Episodes since somebody last looked, who clears it."""

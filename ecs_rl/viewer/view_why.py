@@ -42,7 +42,7 @@ class GhostView:
 
 
 @dataclass
-class Overlay:
+class StageOverlay:
     """What lies over a stage besides what happens there."""
 
     prompt: str = ""
