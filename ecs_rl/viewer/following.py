@@ -9,6 +9,7 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.scene.camera import Follow, View
+from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.placement import Placement, Places
 from ecs_rl.viewer.view import Point
 
@@ -29,40 +30,6 @@ FLATTEST = 6.0
 """Width over height up to which the width is kept in a flat window."""
 SHAPE = 1.6
 """Width over height of a cell or a pane whose picture follows something."""
-
-
-class Fixed:
-    """The same part of the arena, always."""
-
-    exact = True
-
-    def __init__(self, view: View) -> None:
-        (left, right), (down, up) = view.x, view.y
-        self._bounds, self.shape = ((left, down), (right, up)), (right - left) / (up - down)
-
-    def begin(self) -> None:
-        """Begin an episode."""
-
-    def cut(self) -> None:
-        """Take in another placement."""
-
-    def hold(self) -> None:
-        """Stay as it is, as long as a hand holds a body."""
-
-    def look(self, placement: Placement, seconds: float) -> None:
-        """See where all objects are."""
-
-    def bounds(self, blend: float = 1.0) -> tuple[Point, Point]:
-        """Return the lower left and the upper right corner."""
-        return self._bounds
-
-    def focus(self, blend: float = 1.0) -> Point:
-        """Return the point from which the bounds count."""
-        return 0.0, 0.0
-
-    def focus_on(self, placement: Placement) -> Point:
-        """Return the same for a picture that nobody has looked at before."""
-        return 0.0, 0.0
 
 
 class Following:
@@ -135,9 +102,10 @@ class Following:
         return x, y
 
 
-def camera_of(world: World, places: Places) -> Fixed | Following | None:
+def camera_of(world: World, places: Places) -> Framing | Following | None:
     """Return the camera that a world's scene asks for, None where it shows everything that an arena visits."""
     camera = world.scene.camera
     if isinstance(camera, View):
-        return Fixed(camera)
+        (left, right), (down, up) = camera.x, camera.y
+        return Framing(np.array((-left, -down, right, up), float), world.scene.extent, exact=True)
     return Following(camera, places) if isinstance(camera, Follow) else None

@@ -46,14 +46,19 @@ class Framing:
     """The part of an arena that is shown, and where it is going.
 
     `home` is what is known before the first tick; at the `open` sides (4,) it is but a guess, and bodies may fly on.
+    Without the `outline` of bodies it is all that is ever shown.
     """
 
-    exact = False
-
     def __init__(
-        self, home: F64, extent: float, open_sides: Bool | None = None, outline: Outline | None = None
+        self,
+        home: F64,
+        extent: float,
+        open_sides: Bool | None = None,
+        outline: Outline | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
-        self.home, self.outline = home, outline
+        self.home, self.outline, self.exact = home, outline, exact
         self.open_sides = np.zeros(4, bool) if open_sides is None else open_sides
         self.now = self.before = home
         """(4,) After the last look, and after the one before."""

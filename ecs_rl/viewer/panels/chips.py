@@ -52,7 +52,7 @@ class Chips(Panel[ChipsView]):
     def arrange(self, canvas: Canvas, view: ChipsView, room: pygame.Rect) -> None:
         """Take the right end of the room for chips; hints in the same line get what is left."""
         row, hints = canvas.rooms["chips"], canvas.rooms["hints"]
-        chips, keyed = _fitting(view.chips, row.w, canvas)
+        chips, keyed = _fitting(view.chips, row.w, canvas, ROOMY)
         place = pygame.Rect(0, 0, _width(chips, keyed, canvas), canvas.px(HEIGHT))
         place.midright = row.right, row.centery
         if row.colliderect(hints):
@@ -74,11 +74,10 @@ def _width(chips: tuple[Chip, ...], keyed: bool, canvas: Canvas) -> int:
     return canvas.px(EDGE) + sum(_chip_width(chip, canvas, keyed=keyed) + canvas.px(GAP) for chip in chips)
 
 
-def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas) -> tuple[tuple[Chip, ...], bool]:
-    """Return the chips that fit, and whether their keys do too."""
-    for keyed in (True, False):
-        if _width(chips, keyed, canvas) <= room * (ROOMY if keyed else 1.0):
-            return chips, keyed
+def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas, share: float) -> tuple[tuple[Chip, ...], bool]:
+    """Return the chips that fit, and whether their keys do too, which may take this share of the room."""
+    if _width(chips, True, canvas) <= room * share:
+        return chips, True
     while chips and _width(chips, False, canvas) > room:
         chips = chips[:-1]
     return chips, False
@@ -86,12 +85,7 @@ def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas) -> tuple[tuple[
 
 def _paint(surface: pygame.Surface, view: ChipsView, canvas: Canvas) -> None:
     wide, y = surface.get_width(), surface.get_height() // 2
-    chips, keyed = next(
-        (first, keyed)
-        for first in (view.chips[:count] for count in range(len(view.chips), -1, -1))
-        for keyed in (True, False)
-        if _width(first, keyed, canvas) <= wide
-    )
+    chips, keyed = _fitting(view.chips, wide, canvas, 1.0)
     left = wide - _width(chips, keyed, canvas) + canvas.px(GAP)
     for number, chip in enumerate(chips):
         rect = pygame.Rect(left, 0, _chip_width(chip, canvas, keyed=keyed), canvas.px(20))
