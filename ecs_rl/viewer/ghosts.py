@@ -86,7 +86,15 @@ class Ghosts:
     def _all(self) -> Iterator[None]:
         self._slot = self.show.mind.watched[1]
         if self._world is None:
-            self._world = self._build()
+            show = self.show
+            self._world = make_world(
+                show.scene,
+                arenas=1,
+                seeds=[0],
+                policies=deciding(show.agents, ActMode.GREEDY),
+                stages=(*PLAYING, "render"),
+                callbacks=Callbacks(render=self._look),
+            )
             yield
         self._drive(self._world)
         for name, forced in (("", None), *self._ways()):
@@ -95,21 +103,6 @@ class Ghosts:
     def _ways(self) -> list[tuple[str, tuple[slice, float]]]:
         """Return what else can be done: each option of a choice, each lever down and up."""
         return ways_of(self.show.mind.space)[:MOST]
-
-    def _build(self) -> World:
-        show, reader = self.show, self.show.reader
-        assert isinstance(reader, Reader)
-        world = make_world(
-            show.scene,
-            arenas=1,
-            seeds=[0],
-            policies=deciding(show.agents, ActMode.GREEDY),
-            stages=(*PLAYING, "render"),
-            callbacks=Callbacks(render=self._look),
-        )
-        objects, at = reader.tips_of(show.mind.watched[1])
-        self._rows, self._at = objects, at
-        return world
 
     def _drive(self, world: World) -> None:
         """Let the show's policies decide, but for what is forced on the watched agent."""

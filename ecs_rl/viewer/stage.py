@@ -25,7 +25,7 @@ from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
-from ecs_rl.viewer.objects import LookView, Objects
+from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, RULE, TEXT, WARN, Colour, mix
 from ecs_rl.viewer.particles import draw_particles
 from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
@@ -138,14 +138,7 @@ def _mark_watched(surface: pygame.Surface, stage: StageView, camera: Camera, can
         places = [place for member, place, _ in objects.seen() if member == body.member]
         if objects.look.name == body.role and places:
             x, y = camera.pixel(places[0])
-            draw_pointer(surface, (x, y - _around_look(objects.look, camera)), name, canvas)
-
-
-def _around_look(look: LookView, camera: Camera) -> float:
-    """Return how many pixels a body reaches from its middle."""
-    reach = [math.hypot(*disc.at) + disc.radius for disc in look.discs]
-    reach += [float(np.hypot(*outline.T).max()) for outline in look.outlines]
-    return min(max(reach, default=0.0) * camera.zoom, 200.0)
+            draw_pointer(surface, (x, y - min(objects.look.size * camera.zoom, 200.0)), name, canvas)
 
 
 def scale_bar_end(camera: Camera, canvas: Canvas) -> int:

@@ -45,11 +45,6 @@ class Aside:
 
         return map(open_one, players)
 
-    def set_speed(self, times: float) -> None:
-        """Play all of them at this speed."""
-        for show in self.shows:
-            show.speed = times
-
     def is_over(self, seconds: float) -> bool:
         """Return whether all have been seen to their end; so many seconds have passed since this was asked last."""
         if all(show.rested for show in self.shows):

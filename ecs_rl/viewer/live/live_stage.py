@@ -86,9 +86,10 @@ class LiveStage:
     def _take_aside(self, aside: Aside) -> None:
         self.leave_aside()
         self.grid = self.selected = None
-        aside.set_speed(self.show.speed)
+        speed = self.show.speed
         self.aside, self._shows_before = aside, self.shows
         self._put(aside.shows)
+        self.set_speed(speed)
         if aside.hands is not None:
             self.leave_hands()
             self.hands = aside.hands
