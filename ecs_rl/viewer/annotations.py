@@ -170,13 +170,14 @@ def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, 
         turn = math.pi * (0.14 + 0.18 * i) + 0.25 * math.sin(tick * 1.7 + i * 2.0)
         ux, uy = math.cos(turn), -math.sin(turn)
         near, far = 0.55 * reach, reach * (0.8 + 0.2 * math.sin(tick + i * 1.3))
-        line(surface, (x + ux * near, y + uy * near), (x + ux * far, y + uy * far), SPARK, 1.2 * canvas.scale)
+        ends = (x + ux * near, y + uy * near), (x + ux * far, y + uy * far)
+        line(surface, ends, SPARK, 1.2 * canvas.scale)
 
 
 def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, canvas: Canvas) -> None:
     """Draw the spring between a body and the user's hand."""
     start, end = camera.pixel(grip[0]), camera.pixel(grip[1])
-    line(surface, start, end, YELLOW, 1.6 * canvas.scale)
+    line(surface, (start, end), YELLOW, 1.6 * canvas.scale)
     tile = Tile((start, end), 7 * canvas.scale, YELLOW, surface.get_clip())
     tile.disc(start, 3.0 * canvas.scale, YELLOW)
     tile.disc(end, 5.0 * canvas.scale, YELLOW)

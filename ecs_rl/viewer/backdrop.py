@@ -10,7 +10,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.draw import MOST, Tile, line
+from ecs_rl.viewer.draw import MOST, line
 from ecs_rl.viewer.palette import DIM, EARTH, EARTH_DEEP, EARTH_EDGE, FAINT, NIGHT, RULE, mix
 from ecs_rl.viewer.roads import draw_road
 from ecs_rl.viewer.scenery import lit, paint_meadow, scenery
@@ -45,8 +45,9 @@ def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], ca
         _earth(surface, camera.pixels(points), canvas)
     for start, end in ground.walls:
         wide = max(3.0 * canvas.scale, 0.16 * camera.zoom)
-        line(surface, camera.pixel(start), camera.pixel(end), mix(NIGHT, EARTH, 0.8), wide)
-        line(surface, camera.pixel(start), camera.pixel(end), EARTH_EDGE, wide / 2)
+        ends = camera.pixel(start), camera.pixel(end)
+        line(surface, ends, mix(NIGHT, EARTH, 0.8), wide)
+        line(surface, ends, EARTH_EDGE, wide / 2)
     _scale_bar(surface, camera, canvas)
 
 
@@ -83,9 +84,7 @@ def _earth(surface: pygame.Surface, line_at: F64, canvas: Canvas) -> None:
         for i in range(SHADES):
             colour = mix(EARTH, EARTH_DEEP, (i / (SHADES - 1)) ** 0.6)
             pygame.draw.polygon(surface, colour, [*((x, y + i * depth) for x, y in points), *corners])
-    tile = Tile(points, 3 * canvas.scale, EARTH_EDGE, surface.get_clip())
-    tile.stroke(points, EARTH_EDGE, 1.8 * canvas.scale)
-    tile.put(surface)
+    line(surface, points, EARTH_EDGE, 1.8 * canvas.scale)
 
 
 def _across_the_picture(line_at: F64, width: int) -> list[Point]:
@@ -105,11 +104,11 @@ def _rail(surface: pygame.Surface, start: Point, end: Point, canvas: Canvas) -> 
     ties = max(2, round(length / (22 * canvas.scale)))
     for i in range(1, ties):  # what the rail lies on
         x, y = start[0] + (end[0] - start[0]) * i / ties, start[1] + (end[1] - start[1]) * i / ties
-        line(surface, (x, y), (x + nx * 0.7, y + abs(ny) * 0.7), mix(NIGHT, EARTH_EDGE, 0.35), 4.0 * canvas.scale)
-    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.45), 6.0 * canvas.scale)
-    line(surface, start, end, mix(NIGHT, EARTH_EDGE, 0.95), 2.0 * canvas.scale)
+        line(surface, ((x, y), (x + nx * 0.7, y + abs(ny) * 0.7)), mix(NIGHT, EARTH_EDGE, 0.35), 4.0 * canvas.scale)
+    line(surface, (start, end), mix(NIGHT, EARTH_EDGE, 0.45), 6.0 * canvas.scale)
+    line(surface, (start, end), mix(NIGHT, EARTH_EDGE, 0.95), 2.0 * canvas.scale)
     for x, y in (start, end):
-        line(surface, (x - nx, y - ny), (x + nx, y + ny), EARTH_EDGE, 3.0 * canvas.scale)
+        line(surface, ((x - nx, y - ny), (x + nx, y + ny)), EARTH_EDGE, 3.0 * canvas.scale)
 
 
 def _limit(surface: pygame.Surface, x: float, canvas: Canvas) -> None:

@@ -11,7 +11,7 @@ import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.draw import MOST, Tile, glow
+from ecs_rl.viewer.draw import MOST, Tile, glow, line
 from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import DUSK, PANEL, YELLOW, Colour, mix
 from ecs_rl.viewer.sprites import draw_sprite, steps_of
@@ -124,8 +124,8 @@ def _draw_disc(
     tile.put(surface)
 
 
-def _rim(centre: Point, radius: float) -> list[Point]:
-    turns = np.linspace(0, 2 * np.pi, 33)[:-1]
+def _rim(centre: Point, radius: float, corners: int = 32) -> list[Point]:
+    turns = np.linspace(0, 2 * np.pi, corners + 1)[:-1]
     return [(x, y) for x, y in (np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre).tolist()]
 
 
@@ -135,29 +135,22 @@ def draw_mark(surface: pygame.Surface, look: LookView, pose: tuple[Point, float]
     if draw_sprite(surface, look, at, angle, camera):
         return
     edge, width = mix(DUSK, look.colour, 0.7), min(max(1.4 * scale, camera.zoom * 0.05), 3.0 * scale)
-    for points, closed in [*((o, True) for o in look.outlines), *((line, False) for line in look.lines)]:
+    for points, closed in [*((o, True) for o in look.outlines), *((points, False) for points in look.lines)]:
         corners: list[Point] = [tuple(p) for p in camera.pixels(turned(points, at, angle)).tolist()]
         if closed:
             tile = Tile(corners, 1, look.colour, surface.get_clip())
             tile.polygon(corners, look.colour, MARK_FILL)
             tile.put(surface)
         for start, end in zip(corners, corners[1:] + corners[:closed], strict=closed):
-            tile = Tile((start, end), width, edge, surface.get_clip())
-            tile.stroke((start, end), edge, width)
-            tile.put(surface)
+            line(surface, (start, end), edge, width)
     for disc in look.discs:
         (middle,) = turned(np.array((disc.at,)), at, angle)
         centre, radius = camera.pixel((middle[0], middle[1])), disc.radius * camera.zoom
-        rim = _rim(centre, radius) if radius < LARGEST / 8 else _fine_rim(centre, radius)
+        rim = _rim(centre, radius, 32 if radius < LARGEST / 8 else 128)
         tile = Tile(rim, width + 1, look.colour, surface.get_clip())
         tile.disc(centre, radius, look.colour, MARK_FILL)
         tile.stroke(rim, edge, width, closed=True)
         tile.put(surface)
-
-
-def _fine_rim(centre: Point, radius: float) -> list[Point]:
-    turns = np.linspace(0, 2 * np.pi, 129)[:-1]
-    return [(x, y) for x, y in (np.stack((np.cos(turns), np.sin(turns)), axis=1) * radius + centre).tolist()]
 
 
 # --- many of a kind ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.draw import Tile, rounded
+from ecs_rl.viewer.draw import line, rounded
 from ecs_rl.viewer.number_formats import count, signed
 from ecs_rl.viewer.palette import DIM, FAINT, NIGHT, ORANGE, PANEL, RULE, SKY, VERMILION, YELLOW, Colour, mix
 from ecs_rl.viewer.return_plot import paint_returns, x_reach
@@ -62,8 +62,8 @@ def paint_card(
     y = side.y + canvas.px(12)
     canvas.write(surface, title, (side.x, y), size=26.0, width=side.w)
     y += canvas.px(26)
-    for line in wrapped(caption, side.w, SMALL + 0.5, canvas):
-        canvas.write(surface, line, (side.x, y), size=SMALL + 0.5, colour=DIM)
+    for words in wrapped(caption, side.w, SMALL + 0.5, canvas):
+        canvas.write(surface, words, (side.x, y), size=SMALL + 0.5, colour=DIM)
         y += canvas.px(17)
     y += canvas.px(12)
     for path, colour in zip(paths, _colours(len(paths)), strict=True):
@@ -112,9 +112,7 @@ def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Col
         if len(at) < 2:
             continue
         for wide, shade in ((canvas.px(5), mix(NIGHT, colour, 0.35)), (canvas.px(3), colour)):
-            tile = Tile(at, wide + 2, shade, surface.get_clip())
-            tile.stroke(at, shade, wide)
-            tile.put(surface)
+            line(surface, at, shade, wide)
         pygame.draw.aacircle(surface, NIGHT, at[-1], canvas.px(7))
         pygame.draw.aacircle(surface, colour, at[-1], canvas.px(5))
 

@@ -94,11 +94,19 @@ def _shadow() -> pygame.Surface:
     return column
 
 
-def line(surface: pygame.Surface, a: Point, b: Point, colour: Colour, width: float = 1.5) -> None:
-    """Draw one smooth line with round ends."""
-    tile = Tile((a, b), width, colour, surface.get_clip())
-    tile.stroke((a, b), colour, width)
+def line(surface: pygame.Surface, points: Sequence[Point], colour: Colour, width: float = 1.5) -> None:
+    """Draw a smooth line with round corners and ends."""
+    tile = Tile(points, width, colour, surface.get_clip())
+    tile.stroke(points, colour, width)
     tile.put(surface)
+
+
+def arrow_head(tail: Point, tip: Point, length: float) -> list[Point]:
+    """Return the corners of an arrow's head, the tip first."""
+    whole = math.hypot(tip[0] - tail[0], tip[1] - tail[1]) or 1.0
+    ux, uy = (tip[0] - tail[0]) / whole, (tip[1] - tail[1]) / whole
+    (x, y), side = (tip[0] - ux * length, tip[1] - uy * length), length * 0.55
+    return [tip, (x - uy * side, y + ux * side), (x + uy * side, y - ux * side)]
 
 
 def arrow(surface: pygame.Surface, start: Point, end: Point, colour: Colour, width: float = 2.0) -> None:
@@ -107,12 +115,11 @@ def arrow(surface: pygame.Surface, start: Point, end: Point, colour: Colour, wid
     head = min(width * 4.0, length * 0.6)
     if not length > width * 2:
         return
-    ux, uy = (end[0] - start[0]) / length, (end[1] - start[1]) / length
-    neck = (end[0] - ux * head, end[1] - uy * head)
-    side = head * 0.55
+    corners = arrow_head(start, end, head)
+    neck = (corners[1][0] + corners[2][0]) / 2, (corners[1][1] + corners[2][1]) / 2
     tile = Tile((start, end), width * 4, colour, surface.get_clip())
     tile.stroke((start, neck), colour, width)
-    tile.polygon((end, (neck[0] - uy * side, neck[1] + ux * side), (neck[0] + uy * side, neck[1] - ux * side)), colour)
+    tile.polygon(corners, colour)
     tile.put(surface)
 
 

@@ -10,7 +10,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.draw import rounded, smoothed
+from ecs_rl.viewer.draw import arrow_head, rounded, smoothed
 from ecs_rl.viewer.palette import BLUE, DIM, GREEN, NIGHT, PANEL, PURPLE, SKY, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.view_why import MapView
 
@@ -91,16 +91,7 @@ def draw_arrows(
             tip = (x + dx * long / 2, y - dy * long / 2)
             tail = (x - dx * long / 2, y + dy * long / 2)
             pygame.draw.aaline(surface, DIM, tail, tip)
-            _head(surface, tail, tip, 3.2 * canvas.scale)
-
-
-def _head(surface: pygame.Surface, tail: tuple[float, float], tip: tuple[float, float], size: float) -> None:
-    length = math.hypot(tip[0] - tail[0], tip[1] - tail[1]) or 1.0
-    ux, uy = (tip[0] - tail[0]) / length, (tip[1] - tail[1]) / length
-    neck = (tip[0] - ux * size, tip[1] - uy * size)
-    side = size * 0.55
-    points = [tip, (neck[0] - uy * side, neck[1] + ux * side), (neck[0] + uy * side, neck[1] - ux * side)]
-    pygame.draw.polygon(surface, TEXT, points)
+            pygame.draw.polygon(surface, TEXT, arrow_head(tail, tip, 3.2 * canvas.scale))
 
 
 def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, canvas: Canvas) -> None:

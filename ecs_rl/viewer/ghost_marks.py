@@ -8,7 +8,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.draw import Tile, rounded
+from ecs_rl.viewer.draw import line, rounded
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, TEXT, Colour, mix, role_colour
 from ecs_rl.viewer.stage import TONES
 from ecs_rl.viewer.view_why import GhostView
@@ -33,9 +33,7 @@ def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: 
 def _draw_way(surface: pygame.Surface, at: F64, colour: Colour, canvas: Canvas, *, own: bool) -> None:
     points = [(float(x), float(y)) for x, y in at]
     if own:
-        tile = Tile(points, 4 * canvas.scale, colour, surface.get_clip())
-        tile.stroke(points, colour, 1.6 * canvas.scale)
-        tile.put(surface)
+        line(surface, points, colour, 1.6 * canvas.scale)
         return
     step = max(1, round(len(points) / 16))
     for x, y in points[step::step]:

@@ -23,7 +23,7 @@ from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.bodies import draw_things, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
-from ecs_rl.viewer.draw import Tile, rounded, smoothed
+from ecs_rl.viewer.draw import Tile, line, rounded, smoothed
 from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, RULE, TEXT, WARN, Colour, mix
@@ -167,9 +167,7 @@ def draw_spring(surface: pygame.Surface, start: Point, end: Point, canvas: Canva
         (start[0] + dx * i / 13 - dy / length * s, start[1] + dy * i / 13 + dx / length * s)
         for i, s in enumerate(swing)
     ]
-    tile = Tile(points, 3 * canvas.scale, DIM, surface.get_clip())
-    tile.stroke(points, DIM, 1.5 * canvas.scale)
-    tile.put(surface)
+    line(surface, points, DIM, 1.5 * canvas.scale)
 
 
 @lru_cache(maxsize=8)
