@@ -142,7 +142,7 @@ def test_a_dock_that_was_closed_stays_closed_when_its_view_raises(alone: Said) -
 
 
 def test_a_window_of_play_goes_on_without_the_part_that_raises(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    Scripted(monkeypatch, in_order(wait(3), keys("A"), wait(3), keys("Ctrl+Q")), mistakes_raise=False)
+    Scripted(monkeypatch, in_order(wait(3), keys("A", "A"), wait(3), keys("Ctrl+Q")), mistakes_raise=False)
     monkeypatch.setattr(Weather, "leave", raises)
     told = play(alone.run)
     assert told.code == 0
@@ -152,4 +152,4 @@ def test_a_window_of_play_goes_on_without_the_part_that_raises(alone: Said, monk
 def test_other_tests_see_every_mistake(alone: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Weather, "leave", raises)
     with seeing(alone.run) as live, pytest.raises(Found, match="'weather'"):
-        live.hit("A")
+        live.hit("A", "A")
