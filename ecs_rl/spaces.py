@@ -299,6 +299,8 @@ class PolicySpec:
     """Which of the observations form a picture or tell of a set, in order; all others are plain numbers."""
     head: str = ""
     """How its network's outputs become actions: a name of `agents/policy_heads.py`, "" if only its learner knows."""
+    allowed: tuple[tuple[int, int], ...] = ()
+    """Numbers of an observation that are 1, or 0 where an option must not be chosen, each with the option's output."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for names that are no texts, choices without options, and a layout that does not fit."""
@@ -321,6 +323,12 @@ class PolicySpec:
             if form.first < end or form.size < 1 or form.first + form.size > len(self.observations):
                 raise ValueError(f"{quoted(form, 120)} does not fit into {len(self.observations)} observations")
             end = form.first + form.size
+        options = {
+            i for part, _, at in spans(self.actions) if isinstance(part, Discrete) for i in range(at.start, at.stop)
+        }
+        for column, output in self.allowed:
+            if not 0 <= column < len(self.observations) or output not in options:
+                raise ValueError(f"the number {column} of an observation cannot allow the output {output}")
 
 
 @dataclass(frozen=True, slots=True)

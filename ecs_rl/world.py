@@ -80,7 +80,8 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     specs: dict[str, PolicySpec] = {}
     for spec in arena.agents:
         seen, does = spec.observation_names, spec.does.space
-        specs.setdefault(spec.policy, PolicySpec(seen, does, spec.policy, layout=spec.layout))
+        policy = PolicySpec(seen, does, spec.policy, layout=spec.layout, allowed=spec.allowed)
+        specs.setdefault(spec.policy, policy)
     return specs
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ecs_rl.adapters.gym_spaces import action_space, observation_space, world_action
+from ecs_rl.adapters.gym_spaces import action_space, mask_info, observation_space, world_action
 from ecs_rl.adapters.stepping import Stepper
 from ecs_rl.components import EndRules
 from ecs_rl.errors import SceneError
@@ -44,18 +44,22 @@ class SceneEnv(gymnasium.Env[Floats, Any]):
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Floats, Info]:
         """Begin an episode; the same seed gives the same episodes from there on."""
         super().reset(seed=seed)
-        seen = self._stepper.reset([seed], again=not self._has_begun)
+        seen = self._stepper.reset([seed], again=not self._has_begun)[self._policy.name][0]
         self._has_begun = False
         self._show()
-        return seen[self._policy.name][0], {}
+        return seen, mask_info(self._policy, seen)
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, Info]:
-        """Take one decision; at an episode's end the info names the rules that ended it (`ended_by`)."""
+        """Take one decision; at an episode's end the info names the rules that ended it (`ended_by`).
+
+        Where the scene forbids options, `action_mask` says which are allowed now.
+        """
         actions = {self._policy.name: world_action(self._policy.actions, action, 1)}
         rows = self._stepper.step(actions)[self._policy.name]
         terminated, truncated = bool(rows.terminated[0]), bool(rows.truncated[0])
         self._has_begun = terminated or truncated
-        info: Info = {"ended_by": self._ended_by()} if self._has_begun else {}
+        info: Info = mask_info(self._policy, rows.following[0])
+        info |= {"ended_by": self._ended_by()} if self._has_begun else {}
         self._show()
         return rows.following[0], float(rows.reward[0]), terminated, truncated, info
 
@@ -110,15 +114,16 @@ class SceneVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
         mask = (options or {}).get("reset_mask")
         if mask is not None and (np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != bool):
             raise ValueError(f"options['reset_mask'] must be {self.num_envs} truths")
-        return self._stepper.reset(seed, mask)[self._policy.name], {}
+        seen = self._stepper.reset(seed, mask)[self._policy.name]
+        return seen, mask_info(self._policy, seen)
 
     def step(self, actions: Any) -> tuple[Floats, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
         """Take one decision in every arena; `final_obs` in the infos is the last sight of the episodes that ended."""
         rows = self._stepper.step({self._policy.name: world_action(self._policy.actions, actions, self.num_envs)})
         results = rows[self._policy.name]
-        ended, infos = results.terminated | results.truncated, dict[str, Any]()
+        ended, infos = results.terminated | results.truncated, mask_info(self._policy, results.seen)
         if ended.any():
-            infos = {"final_obs": results.following, "_final_obs": ended}
+            infos |= {"final_obs": results.following, "_final_obs": ended}
         return results.seen, results.reward.astype(np.float64), results.terminated, results.truncated, infos
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:

@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, PolicySpec
+from ecs_rl.scene.allowed import Permissions
+from ecs_rl.spaces import ActionSpace, Composed, Continuous, Discrete, Floats, PolicySpec
 
 
 def observation_space(spec: PolicySpec) -> spaces.Space[Any]:
@@ -43,6 +44,25 @@ def world_action(actions: ActionSpace, given: Any, rows: int) -> NDArray[Any]:
             raise ValueError(f"an action names each of {names}, not {given!r:.80}")
         return np.stack([_shaped(given[name], (rows,), np.float32) for name in names], axis=1)
     return _shaped(given, (rows, actions.columns), np.float32)
+
+
+def mask_info(spec: PolicySpec, observation: Floats) -> dict[str, Any]:
+    """Return {"action_mask": mask} of (rows, numbers) in the form that `action_space(...).sample` takes, or nothing.
+
+    Masks are int8, (rows, options), one row's without the first axis.
+    """
+    masks = {column: mask.astype(np.int8) for column, mask in Permissions(spec).masks(np.atleast_2d(observation))}
+    if not masks:
+        return {}
+    rows = () if observation.ndim == 1 else (len(observation),)
+    if isinstance(spec.actions, Discrete):
+        return {"action_mask": masks[0].reshape(*rows, -1)}
+    columns = [*enumerate(_columns(spec.actions))] if isinstance(spec.actions, Composed) else []
+    listed = {
+        name: None if options is None else masks.get(i, np.ones((*rows, options), np.int8)).reshape(*rows, -1)
+        for i, (name, options) in columns
+    }
+    return {"action_mask": listed if spec.actions.levers else tuple(listed.values())}
 
 
 def _levers(count: int) -> spaces.Box:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from ecs_rl.adapters.gym import MODES
-from ecs_rl.adapters.gym_spaces import action_space, observation_space, world_action
+from ecs_rl.adapters.gym_spaces import action_space, mask_info, observation_space, world_action
 from ecs_rl.adapters.stepping import Rows, Stepper
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import Floats, PolicySpec
@@ -71,7 +71,7 @@ class SceneParallelEnv(ParallelEnv[str, Floats, Any]):
         self._has_begun, self.agents = False, list(self.possible_agents)
         self._show()
         observations = {name: seen[spec.name][row] for name, (spec, row) in self._places.items()}
-        return observations, {name: {} for name in observations}
+        return observations, {name: mask_info(self._places[name][0], each) for name, each in observations.items()}
 
     def step(
         self, actions: Mapping[str, Any]
@@ -91,7 +91,8 @@ class SceneParallelEnv(ParallelEnv[str, Floats, Any]):
         self._show()
         seen = {name: of.following[row] for name, (of, row) in rows.items()}
         rewards = {name: float(of.reward[row]) for name, (of, row) in rows.items()}
-        return seen, rewards, terminated, truncated, {name: {} for name in acting}
+        infos = {name: mask_info(self._places[name][0], each) for name, each in seen.items()}
+        return seen, rewards, terminated, truncated, infos
 
     def _batch(self, spec: PolicySpec, actions: Mapping[str, Any]) -> NDArray[Any]:
         """Return a policy's actions, those of agents that are out being nothing."""

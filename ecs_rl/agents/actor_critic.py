@@ -18,6 +18,7 @@ from ecs_rl.agents.build import build, shapes_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.heads import Head
+from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
 from ecs_rl.agents.worker import Workers
 from ecs_rl.spaces import PolicySpec
@@ -96,7 +97,7 @@ def actor_critic(
     def make(mine: Parameters) -> tuple[Network | Recurrent, ...]:
         return tuple(build(mine, name, (inputs, width), spec, config) for name, width in widths.items())
 
-    networks = kind(parameters, make, head, workers, by_parts=config.network == "mlp")
+    networks = kind(parameters, make, head, workers, mask=Mask(spec), by_parts=config.network == "mlp")
     for net, gain in zip(networks.nets(0), gains.values(), strict=True):
         net.initialise(generator, gain if gain.ndim else float(gain))
     return networks
@@ -123,10 +124,12 @@ class ActorCritic(ABC):
         head: MakeHead,
         workers: Workers,
         *,
+        mask: Mask,
         by_parts: bool,
     ) -> None:
         """Let `make` build the networks in parameters; `by_parts` says whether it may for each part of a batch."""
         self._make, self._make_head, self._workers, self._by_parts = make, head, workers, by_parts
+        self._mask = mask
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads, self._grads = [make(parameters)], [head(parameters)], [self._grads_of(parameters)]
@@ -249,8 +252,9 @@ class Separate(ActorCritic):
         """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
         net, parts = cast(Network, self._policy), parts_of(len(x))
         if len(parts) == 1 or not self._by_parts:
-            return net(x)
-        return torch.cat(done([Job(partial(net, x[p]), []) for p in parts], len(x))).reshape(len(x), -1)
+            return self._mask(net(x), x)
+        outputs = torch.cat(done([Job(partial(net, x[p]), []) for p in parts], len(x))).reshape(len(x), -1)
+        return self._mask(outputs, x)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
@@ -259,7 +263,8 @@ class Separate(ActorCritic):
             partial(_step, self._value, x, state[:, self._split :]),
         )
         (output, kept), (told, also) = self._workers.all([mine, theirs], len(x))
-        return output, told.squeeze(1), torch.cat([kept, also], 1) if self.state else state
+        after = torch.cat([kept, also], 1) if self.state else state
+        return self._mask(output, x), told.squeeze(1), after
 
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
@@ -267,7 +272,7 @@ class Separate(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return traced(self._policy, x, state[:, : self._split])
+        return self._mask(traced(self._policy, x, state[:, : self._split]), x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
@@ -275,7 +280,7 @@ class Separate(ActorCritic):
         theirs = _with_state(_rows(seen, rows), slice(self._split, None))
 
         def learn_policy() -> Tensor:
-            told, grad = policy_step(head, rows, _forward(policy, mine))
+            told, grad = policy_step(head, rows, self._mask(_forward(policy, mine), _inputs(mine)))
             _backward(policy, mine, grad)
             return told.reshape(-1)
 
@@ -308,12 +313,12 @@ class Shared(ActorCritic):
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs) of the policy, and what is remembered from here on."""
         output, state = _step(self._net, x, state)
-        return output[:, :-1], state
+        return self._mask(output[:, :-1], x), state
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what is remembered from here on."""
         output, state = _step(self._net, x, state)
-        return output[:, :-1], output[:, -1], state
+        return self._mask(output[:, :-1], x), output[:, -1], state
 
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
@@ -321,7 +326,7 @@ class Shared(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return traced(self._net, x, state)[:, :-1]
+        return self._mask(traced(self._net, x, state)[:, :-1], x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (net,), head = self.nets(part), self.heads[part]
@@ -330,7 +335,7 @@ class Shared(ActorCritic):
         def learn() -> Tensor:
             output = _forward(net, mine)
             loss, value_grad = value_step(rows, output[:, -1])
-            told, grad = policy_step(head, rows, output[:, :-1])
+            told, grad = policy_step(head, rows, self._mask(output[:, :-1], _inputs(mine)))
             _backward(net, mine, torch.cat([grad, value_grad.unsqueeze(1)], 1))
             return torch.cat([told.reshape(-1), loss.reshape(1)])
 
@@ -350,6 +355,11 @@ def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, T
 def _rows(seen: Seen, rows: slice) -> Seen:
     """Return a part of what is seen; sequences stay whole."""
     return seen[rows] if isinstance(seen, Tensor) else seen
+
+
+def _inputs(seen: Seen) -> Tensor:
+    """Return (transitions, inputs) of what is seen."""
+    return seen if isinstance(seen, Tensor) else seen.x.flatten(0, 1).index_select(0, seen.counts)
 
 
 def _added(numbers: Sequence[Tensor]) -> Tensor:

@@ -24,8 +24,9 @@ from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import MLP, Parameters, Shapes
-from ecs_rl.agents.policy_heads import VALUES
+from ecs_rl.agents.policy_heads import FORBIDDEN, VALUES
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.state import Parts, prefixed
@@ -43,7 +44,7 @@ class DQN(ReplayLearner):
 
     def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, config, seed=seed, rows=rows, n_step=config.n_step, priority=config.priority)
-        self._values = ActionValues(spec.actions, dueling=config.dueling)
+        self._values, self._mask = ActionValues(spec.actions, dueling=config.dueling), Mask(spec)
         other = Parameters(self.shapes(spec, config))
         self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
         """The parameters that learn, and those of the target network; one of them is the policy."""
@@ -88,13 +89,21 @@ class DQN(ReplayLearner):
         if mode is not ActMode.GREEDY:
             generator = self._random if mode is ActMode.EXPLORE else self._sample_random
             explores = torch.rand(chosen.shape, generator=generator).numpy() < self.epsilon
-            chosen = np.where(explores, self._values.random(len(chosen), generator), chosen)
+            chosen = np.where(explores, self._random_choices(observation, generator), chosen)
         several = isinstance(self.spec.actions, Composed)
         return Decision(chosen.astype(np.float32) if several else chosen[:, 0])
 
     def _values_of(self, observation: Floats, *, explores: bool = False) -> Floats:
         """Return (rows, options) what the policy's network says, or the online one where that explores."""
-        return self._values.of((self._q if explores else self._policy_q)(self.inputs(observation)))
+        x = self.inputs(observation)
+        return self._mask(self._values.mixed((self._q if explores else self._policy_q)(x)), x).numpy()
+
+    def _random_choices(self, observation: Floats, generator: torch.Generator) -> Choices:
+        """Return (rows, choices) options at random, all allowed ones equally probable."""
+        if not self._mask.is_on:
+            return self._values.random(len(observation), generator)
+        scores = torch.rand(len(observation), self._values.options, generator=generator)
+        return self._values.best(self._mask(scores, self.inputs(observation)).numpy())
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -112,6 +121,7 @@ class DQN(ReplayLearner):
         following = batch.next_observation
         slow = values.of(self._target_q(following))
         judge = values.of(self._q(following)) if c.double else slow
+        judge = self._mask(torch.from_numpy(judge), following).numpy()
         q_all = values.of(self._q.forward(batch.observation))
         taken = values.columns(batch.action.numpy().astype(np.int64))
         target = q_target(slow[at, values.columns(values.best(judge))], batch.reward.numpy(), batch.discount.numpy())
@@ -151,7 +161,8 @@ class DQN(ReplayLearner):
         self._hold_on(grad, q, taken, at)
         self._q.backward(values.backward(torch.from_numpy(grad)))
         self._online.clip_gradient(self.config.max_grad_norm)
-        return float((values.best(q) == choices).all(1).mean())
+        best = values.best(self._mask(torch.from_numpy(q), batch.seen).numpy())
+        return float((best == choices).all(1).mean())
 
     def _hold_on(self, grad: Floats, q: Floats, taken: Choices, rows: NDArray[np.int64]) -> None:
         """Add to the gradient what makes the demonstrated option of these rows the best one by the margin."""
@@ -167,15 +178,16 @@ class DQN(ReplayLearner):
 
     @torch.inference_mode()
     def introspect(self, observation: Floats, state: Floats | None = None) -> PolicyOutput:
-        """Return each option's value; a row's is that of its best one, of several choices the mean of those."""
+        """Return each option's value, NaN for a forbidden one; a row's is its best one's, or the mean of those."""
         self._check_observation(observation, None)
         values = self._values_of(observation)
         best = np.take_along_axis(values, self._values.columns(self._values.best(values)), axis=1)
+        values = np.where(values < 0.5 * FORBIDDEN, np.float32(np.nan), values) if self._mask.is_on else values
         return PolicyOutput("values", values, None, best.mean(axis=1, dtype=np.float64))
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's value, by operations that autograd follows."""
-        return self._values.mixed(traced(self._policy_q, x, state))
+        return self._mask(self._values.mixed(traced(self._policy_q, x, state)), x)
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

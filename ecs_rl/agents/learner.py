@@ -49,7 +49,8 @@ class Learner(ABC):
         # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
         self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
-        self._normaliser = Normaliser(len(spec.observations), config.normalise_observations, layout)
+        plain = [column for column, _ in spec.allowed]
+        self._normaliser = Normaliser(len(spec.observations), config.normalise_observations, layout, plain)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
 
     # --- what a subclass says ---------------------------------------------------------------------------------------

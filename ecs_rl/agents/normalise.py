@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -51,11 +53,11 @@ class RunningMoments:
 class Normaliser:
     """Shifts and scales observations by their running mean and deviation; switched off it copies them."""
 
-    def __init__(self, width: int, active: bool, layout: Layout = ()) -> None:
-        """Take so many numbers; those of a `layout` share their statistics with their like: see `Groups`."""
+    def __init__(self, width: int, active: bool, layout: Layout = (), plain: Sequence[int] = ()) -> None:
+        """Take so many numbers, all but the `plain` ones scaled; a `layout` shares statistics: see `Groups`."""
         self.moments = RunningMoments(width)
         self.active = active
-        self._groups = Groups(layout, width)
+        self._groups = Groups(layout, width, plain)
         self.refresh()
 
     def refresh(self) -> None:

@@ -12,6 +12,9 @@ VALUES = "values"
 SQUASHED = "squashed"
 """Means of levers, logarithms of their spreads, scores of options; a lever is the hyperbolic tangent of its output."""
 
+FORBIDDEN = -1e9
+"""What is added to the score or value of an option that is not allowed."""
+
 HEADS = (DISTRIBUTION, VALUES, SQUASHED)
 
 EARLIER = {

@@ -26,6 +26,7 @@ from ecs_rl.agents.base import PolicyOutput, State
 from ecs_rl.agents.config import SACConfig
 from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.agents.policy_heads import SQUASHED
 from ecs_rl.agents.replay import Batch
@@ -56,6 +57,7 @@ class SAC(ReplayLearner):
     def __init__(self, spec: PolicySpec, config: SACConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, config, seed=seed, rows=rows)
         self._layout = Layout(spec.actions)
+        self._mask = Mask(spec, self._layout.output_of)
         p, layers, inputs = self._parameters, len(config.hidden) + 1, len(spec.observations)
         self._policy = Stack(p, "policy", layers, config.activation)
         self._critics = Stack(p, "q", layers, config.activation, CRITICS)
@@ -121,8 +123,8 @@ class SAC(ReplayLearner):
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row: the likeliest action, or one drawn from the policy while exploring or sampling."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        output = self._policy(self.inputs(observation)).numpy()[0]
-        mean, log_std, log_p = self._layout.split(output)
+        x = self.inputs(observation)
+        mean, log_std, log_p = self._layout.split(self._mask(self._policy(x)[0], x).numpy())
         if mode is ActMode.GREEDY:
             return Decision(self._layout.action(np.tanh(mean), log_p.argmax(1)))
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
@@ -141,7 +143,7 @@ class SAC(ReplayLearner):
         c, b, layout = self.config, self.config.batch, self._layout
         taken, reward, discount = self._fill(batch)
         self._policy_pass.forward()
-        mean, log_std, log_p = layout.split(self._policy_output)
+        mean, log_std, log_p = layout.split(self._masked_output())
         noise = torch.randn(mean.shape, generator=self._random).numpy()
         levers, p = Squashed(mean, log_std, noise), np.exp(log_p)
         self._would[...] = levers.action
@@ -186,11 +188,18 @@ class SAC(ReplayLearner):
         if self._due < 2.0 or self._steps == 0:  # only the last of the steps that are due now
             self._newest.numpy()[:] = (loss, -expected.mean(), q_taken.mean(), entropy.sum(), *heat)
 
+    def _masked_output(self) -> Floats:
+        """Return the policy's outputs for the observations in the arrays of a step."""
+        output: Floats = self._policy_output
+        if self._mask.is_on:
+            output = self._mask(torch.from_numpy(output), self._x[-len(output) :]).numpy()
+        return output
+
     def _hold_on(self, batch: Batch) -> None:
         """Add to the policy's gradient what makes demonstrated actions more probable, where some were drawn."""
         held = (batch.rows < self._memory.kept).nonzero()[0]
         towards = np.empty((len(held), self._layout.outputs), np.float32)
-        self._layout.towards(self._policy_output[held], batch.action.numpy()[held], out=towards)
+        self._layout.towards(self._masked_output()[held], batch.action.numpy()[held], out=towards)
         self._policy_grad[held] += np.float32(float(self._held[1]) / self.config.batch) * towards
 
     def _fill(self, batch: Batch) -> tuple[tuple[Any, ...], Floats, Floats]:
@@ -215,7 +224,7 @@ class SAC(ReplayLearner):
         layout, n = self._layout, len(batch.action)
         action = batch.action.numpy().reshape(n, -1).astype(np.float32)
         policy = Pass(self._policy, batch.seen, back=n, learns=n)
-        output = policy.forward().numpy()[0]
+        output = self._mask(policy.forward()[0], batch.seen).numpy()
         layout.towards(output, action, out=policy.grad.numpy()[0])
         policy.grad.mul_(1.0 / n)
         policy.backward()
@@ -238,7 +247,7 @@ class SAC(ReplayLearner):
         """
         self._check_observation(observation, None)
         layout, x = self._layout, self.inputs(observation)
-        mean, log_std, log_p = layout.split(self._policy(x).numpy()[0])
+        mean, log_std, log_p = layout.split(self._mask(self._policy(x)[0], x).numpy())
         best = np.tanh(mean)
         q = self._critics(torch.cat([x, torch.from_numpy(best)], 1)).numpy().min(0)
         value = q[np.arange(len(q)), log_p.argmax(1)].astype(np.float64)
@@ -248,7 +257,7 @@ class SAC(ReplayLearner):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
-        return self._layout.traced(self._policy.traced(x)[0])
+        return self._layout.traced(self._mask(self._policy.traced(x)[0], x))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +29,10 @@ class Groups:
     elsewhere must look the same. Whether a member is there stays 1 or 0.
     """
 
-    def __init__(self, layout: Layout, width: int) -> None:
+    def __init__(self, layout: Layout, width: int, plain: Sequence[int] = ()) -> None:
+        """`plain` numbers are not scaled."""
         groups, self._as_they_are = np.arange(width), np.zeros(width, bool)
+        self._as_they_are[[*plain]] = True
         for form in layout:
             numbers = np.arange(form.size)
             if isinstance(form, Picture):
@@ -36,7 +40,7 @@ class Groups:
             else:
                 groups[form.first + numbers] = form.first + numbers % form.numbers
                 self._as_they_are[form.first + numbers[:: form.numbers]] = True
-        self._groups = np.unique(groups, return_inverse=True)[1] if layout else None
+        self._groups = np.unique(groups, return_inverse=True)[1] if layout or plain else None
 
     def scales(self, mean: Moments, spread: Moments) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return what is subtracted from each number, and by what it is multiplied then."""

@@ -139,6 +139,10 @@ class Layout:
         """Return (rows, actions) numbers of levers and options in the order of the space."""
         return np.concatenate([levers, options], axis=1)[:, self._place]
 
+    def output_of(self, place: int) -> int:
+        """Return which of the network's outputs is the score of an option, by its place in the action space."""
+        return int(self._place[place]) + self.levers
+
     def traced(self, output: torch.Tensor) -> torch.Tensor:
         """Return (rows, actions) levers' settings and options' log-probabilities, in the order of the space."""
         told, first = [torch.tanh(output[:, : self.levers])], 2 * self.levers

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecs_rl.agents.policy_heads import SQUASHED, VALUES
+from ecs_rl.agents.policy_heads import FORBIDDEN, SQUASHED, VALUES
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
 from ecs_rl.pilots.source import SavedPolicy
 from ecs_rl.spaces import Composed, Discrete, spans
@@ -78,7 +78,7 @@ class Head:
         """Return the same, drawn."""
         best = self.best(NumpyOps(), output)
         if not self.draws:
-            return self._now_and_then(best, random)
+            return self._now_and_then(best, output, random)
         actions = []
         for part in self.parts:
             outputs = output[:, part.outputs]
@@ -93,12 +93,33 @@ class Head:
             actions.append((np.tanh(drawn) if part.squashed else np.clip(drawn, -1.0, 1.0)).astype(np.float32))
         return actions[0] if len(actions) == 1 else np.concatenate(actions, axis=1)
 
-    def _now_and_then(self, best: Array, random: np.random.Generator) -> Array:
-        """Return the best options, some of them replaced by any."""
-        sizes = [part.outputs.stop - part.outputs.start for part in self.parts]
-        some = random.integers(0, sizes, (len(best), len(sizes)))
+    def _now_and_then(self, best: Array, output: Array, random: np.random.Generator) -> Array:
+        """Return the best options, some of them replaced by any that is not forbidden."""
+        chances = np.where(output < 0.5 * FORBIDDEN, -1.0, random.random(output.shape))
+        some = np.stack([chances[:, part.outputs].argmax(1) for part in self.parts], axis=1)
         some = some.astype(np.float32) if self.several else some[:, 0]
         return np.where(random.random(some.shape) < self.epsilon, some, best)
+
+
+class Mask:
+    """Lowers the outputs of options that are not allowed, as numbers of the observation say."""
+
+    def __init__(self, saved: SavedPolicy) -> None:
+        """Take the outputs by the order in which the network has them."""
+        self._allowed = saved.spec.allowed
+        places, self._width = _places(saved)
+        of_space = [i for place in places for i in range(place.start, place.stop)]
+        self._outputs = [of_space[output] for _, output in self._allowed]
+        self._inputs = len(saved.spec.observations)
+
+    def __call__(self, ops: Ops[V], output: V, x: V) -> V:
+        """Return (rows, outputs) for a network's, and its (rows, inputs)."""
+        if not self._allowed:
+            return output
+        weight, bias = np.zeros((self._width, self._inputs), np.float32), np.zeros(self._width, np.float32)
+        for (column, _), place in zip(self._allowed, self._outputs, strict=True):
+            weight[place, column], bias[place] = -FORBIDDEN, FORBIDDEN
+        return ops.add(output, ops.affine(x, weight, bias))
 
 
 def _places(saved: SavedPolicy) -> tuple[list[slice], int]:

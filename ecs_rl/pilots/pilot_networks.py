@@ -41,7 +41,7 @@ class Scaling:
             forms = () if saved.setting("network") in ("mlp", None) else saved.spec.layout
             if mean.shape != (len(saved.spec.observations),):
                 raise ValueError(f"it sees {len(saved.spec.observations)} numbers, and normalises {len(mean)}")
-            groups = Groups(forms, len(mean))
+            groups = Groups(forms, len(mean), [column for column, _ in saved.spec.allowed])
             with np.errstate(invalid="ignore"):
                 self._mean, self._scale = groups.scales(mean, deviation(count, squares))
             if not (np.isfinite(self._mean).all() and np.isfinite(self._scale).all()):

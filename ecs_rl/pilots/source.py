@@ -187,4 +187,5 @@ def _spec(entry: dict[str, Any]) -> PolicySpec:
         entry.get("state", 0),
         layout,
         entry.get("head", ""),
+        tuple((column, output) for column, output in entry.get("allowed", ())),
     )

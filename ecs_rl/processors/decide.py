@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.arrays import F32
 from ecs_rl.components import Action, ActionLog, Extras, Observation, PolicyState, UserInput
 from ecs_rl.ecs import Stage
+from ecs_rl.errors import RuleError
+from ecs_rl.scene.allowed import Allowed, Permissions
 from ecs_rl.spaces import Decision
-from ecs_rl.world import World
+from ecs_rl.world import PolicyBatch, World
 
 
 class Decide(Stage):
@@ -19,6 +22,7 @@ class Decide(Stage):
     def __init__(self, world: World) -> None:
         self.world = world
         self.batches = list(zip(world.batches, world.each(Observation, PolicyState, Action, Extras), strict=True))
+        self.permissions = {batch.name: some for batch in world.batches if (some := Permissions(batch.spec))}
         self.log = next((log for (log,) in world.each(ActionLog)), None)
         self.person = next((person for (person,) in world.each(UserInput)), None)
         """On a window's stage whoever may be at the controls."""
@@ -38,8 +42,23 @@ class Decide(Stage):
             for (policy, row), chosen in self.person.steers.items() if self.person is not None else ():
                 if policy == batch.name:
                     action.value[row] = chosen
+            if (permissions := self.permissions.get(batch.name)) is not None:
+                self.check_options(batch, permissions, observation.value)
+                action.value[...] = permissions.corrected(action.value, observation.value)
         if self.log is not None and self.log.is_on:
             self.log.actions.append(tuple(_small(action.value) for _, (*_, action, _) in self.batches))
+
+    def check_options(self, batch: PolicyBatch, permissions: Permissions, observation: F32) -> None:
+        """Raise RuleError where an agent that is there may choose no option at all."""
+        for column, mask in permissions.masks(observation):
+            for row in np.flatnonzero(~mask.any(1)).tolist():
+                slot, arena, member = batch.locate(row, self.world.arenas)
+                kind, number = slot.spec.of, (row - slot.rows.start) // self.world.arenas
+                if kind is None or not kind.comes_and_goes or kind.here[arena, number]:
+                    choice = [*batch.spec.actions.about][column]
+                    message = f"allowed= leaves '{slot.spec.name}' no option of its {choice}"
+                    sensor = next(sensor for sensor in slot.spec.sees if isinstance(sensor, Allowed))
+                    raise RuleError(f"{message} {self.world.when(arena)}{member}", sensor)
 
 
 def _small(action: NDArray[Any]) -> NDArray[Any]:

@@ -54,6 +54,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Numbers that it remembers for each row."""
     head: str = ""
     """How its network's outputs become actions."""
+    allowed: tuple[tuple[int, int], ...] = ()
+    """Numbers of an observation that say whether an option may be chosen, each with the option's output."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> PolicyEntry:
@@ -72,6 +74,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             layout=tuple(map(FormEntry.of, spec.layout)),
             state=spec.state,
             head=spec.head,
+            allowed=spec.allowed,
         )
 
     def __post_init__(self) -> None:
@@ -83,7 +86,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
         lone: ActionSpace = Continuous(self.actions) if self.continuous else Discrete(self.actions)
         space, layout = Composed(parts) if parts else lone, tuple(entry.form() for entry in self.layout)
-        return PolicySpec(self.observations, space, self.name, self.state, layout, self.head)
+        return PolicySpec(self.observations, space, self.name, self.state, layout, self.head, self.allowed)
 
 
 class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):

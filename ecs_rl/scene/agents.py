@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, zip_longest
@@ -11,13 +11,14 @@ from typing import Any
 
 from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
+from ecs_rl.scene.allowed import Allowed
 from ecs_rl.scene.checks import by_value, finite, named, quote, ruling, seen_at_once
 from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rule, Sensor, sound
-from ecs_rl.spaces import Layout
+from ecs_rl.spaces import Layout, spans
 
 AN_END = "`beyond(X(cart), 2.0)`"
 RESERVED = ("end", "score")
@@ -59,11 +60,22 @@ class AgentSpec:
         return tuple(name for sensor in self.sees for name in sensor.names)
 
     @property
+    def allowed(self) -> tuple[tuple[int, int], ...]:
+        """Which numbers of the observation say whether an option may be chosen, each with the option's output."""
+        masks = [(first, sensor) for first, sensor in self._sensors if isinstance(sensor, Allowed)]
+        return tuple((first + i, output) for first, mask in masks for i, output in enumerate(mask.outputs))
+
+    @property
     def layout(self) -> Layout:
         """Which of the numbers that the agent sees form a picture or tell of a set."""
+        seen = self._sensors
+        return tuple(replace(sensor.layout, first=first) for first, sensor in seen if sensor.layout is not None)
+
+    @property
+    def _sensors(self) -> list[tuple[int, Sensor]]:
+        """The sensors, each behind the place of its first number in an observation."""
         firsts = accumulate((len(sensor.names) for sensor in self.sees), initial=0)
-        seen = zip(self.sees, firsts, strict=False)
-        return tuple(replace(sensor.layout, first=first) for sensor, first in seen if sensor.layout is not None)
+        return list(zip(firsts, self.sees, strict=False))
 
 
 def plan_of(
@@ -76,7 +88,7 @@ def plan_of(
         cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
         wanted = "a Choice(...), Levers(...) or Controls(...) of effects"
         raise SceneError(f"does must be {wanted}, not {quote(does)}{cure}")
-    seen = _sensors(sees)
+    seen = (*_sensors(sees), *_masks(does))
     earned = _rules("earns", "reward", earns, _reward)
     ended = _rules("ends", "end", {} if ends is None else ends, partial(ruling, such_as=AN_END))
     if not seen or not earned:
@@ -104,6 +116,14 @@ def _sensors(sees: object) -> tuple[Sensor, ...]:
             sensor.names = sensor.named_from(rays[sensor.role])
             rays[sensor.role] += len(sensor.angles)
     return tuple(sees)
+
+
+def _masks(does: Does) -> Iterator[Sensor]:
+    """Yield the sensors of what the agent may choose."""
+    controls = does.parts if isinstance(does, Controls) else (does,)
+    for control, (_, _, outputs) in zip(controls, spans(does.space), strict=True):
+        if isinstance(control, (Choice, Trigger)):
+            yield from control.allows(outputs.start)
 
 
 def _rules(what: str, kind: str, rules: object, checked: Callable[[str, Any], Rule]) -> Mapping[str, Rule]:

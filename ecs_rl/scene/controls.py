@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ecs_rl.arrays import F64, I64, Bool
 from ecs_rl.components import Action
 from ecs_rl.errors import SceneError, nearest
-from ecs_rl.scene.checks import named, quote
+from ecs_rl.scene.allowed import Allow, Allowed, Rule, allow, sensors_of
+from ecs_rl.scene.checks import named, quote, ruling
 from ecs_rl.scene.effects import Effect, sound
 from ecs_rl.scene.roles import not_yet
 from ecs_rl.spaces import TRIGGER, Composed, Continuous, Discrete
@@ -129,10 +130,23 @@ def _all_named(control: object, unnamed: tuple[Any, ...], names: Iterable[str]) 
 class Choice(_Decided, _Named):
     """The agent picks one of the named options: `Choice(left=Push(cart, x=-10.0), right=Push(cart, x=10.0))`.
 
-    Each is an effect, several in a tuple, or None for doing nothing.
+    Each is an effect, several in a tuple, or None for doing nothing. `allowed=rule` gives (arenas, options) truths,
+    `allowed={"left": rule}` (arenas,) truths for single options: no policy picks an option that is not allowed, and
+    where somebody else does, the next one that is allowed counts. One must be at any time. The policy sees the truths.
     """
 
     least, too_few = 2, "a choice needs at least two options"
+
+    def __init__(self, *unnamed: Any, allowed: Allow | Effects = None, **controls: Effects) -> None:
+        if isinstance(allowed, (Effect, tuple)):  # an option of this name
+            allowed, controls = None, {"allowed": allowed, **controls}
+        super().__init__(*unnamed, **controls)
+        self.allowed = allow("Choice", allowed, self.names)
+
+    def allows(self, first: int) -> list[Allowed]:
+        """Return the sensors of what is allowed; `first` is the output of the first option."""
+        prefix = f"{self.name} " if self.name else ""
+        return sensors_of(self.allowed, {name: first + i for i, name in enumerate(self.names)}, prefix)
 
     @property
     def space(self) -> Discrete:
@@ -172,11 +186,17 @@ class Levers(_Named):
 class Trigger(_Decided):
     """The agent pulls it or not; while it is on, its effects work in full. A Trigger() is for systems to read.
 
-    It is one of `Controls`: `fire = Trigger()` before the agent, `does=Controls(fire=fire)`, then `fire.on`.
+    It is one of `Controls`: `fire = Trigger()` before the agent, `does=Controls(fire=fire)`, then `fire.on`. With
+    `allowed=rule`, (arenas,) truths, it can be pulled only where the rule says so.
     """
 
-    def __init__(self, effects: Effects = None) -> None:
+    def __init__(self, effects: Effects = None, *, allowed: Rule | None = None) -> None:
         self.effects = _listed(effects)
+        self.allowed = None if allowed is None else ruling("allowed= of a Trigger", allowed, "`lambda: gun.shots > 0`")
+
+    def allows(self, first: int) -> list[Allowed]:
+        """Return the sensor of whether it may be pulled; `first` is the output of its first option."""
+        return sensors_of(self.allowed, {self.name: first + TRIGGER.index("on")})
 
     @property
     def space(self) -> Discrete:

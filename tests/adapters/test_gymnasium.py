@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from games import game
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
@@ -181,3 +182,25 @@ def test_the_package_needs_neither_library_without_the_adapters() -> None:
     hidden = "import sys; sys.modules['gymnasium'] = sys.modules['pettingzoo'] = None"
     code = f"{hidden}; import ecs_rl.commands.train, ecs_rl.cli.plan, ecs_rl.schedule"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_mask_of_options_comes_in_the_infos() -> None:
+    env = SceneEnv(game("cards"))
+    env.action_space.seed(0)
+    _, info = env.reset(seed=0)
+    hand, ended = np.ones(9, np.int8), False
+    while not ended:
+        assert (info["action_mask"] == hand).all()
+        card = env.action_space.sample(mask=info["action_mask"])
+        _, _, ended, _, info = env.step(card)
+        hand[card] = 0
+    env.close()
+
+
+def test_a_vector_of_environments_has_a_mask_for_each() -> None:
+    envs = SceneVectorEnv(game("cards"), num_envs=3)
+    _, infos = envs.reset(seed=0)
+    assert infos["action_mask"].shape == (3, 9)
+    _, _, _, _, infos = envs.step(np.array([0, 4, 8]))
+    assert [np.flatnonzero(mask == 0).tolist() for mask in infos["action_mask"]] == [[0], [4], [8]]
+    envs.close()

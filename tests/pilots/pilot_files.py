@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ecs_rl.agents import Agent, Composed, Continuous, Discrete, DQNConfig, PolicySpec, PPOConfig, make_agent
-from ecs_rl.agents.make import AGENTS
+from ecs_rl.agents import Agent, Composed, Continuous, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, make_agent
 from ecs_rl.agents.team import join
 from ecs_rl.runs import Manifest, PolicyEntry, join_sections, sealed_pieces
 from ecs_rl.spaces import TRIGGER, Members, Picture
@@ -39,8 +38,17 @@ SETS = PolicySpec(
     Composed((Discrete(TRIGGER, "fire"), Continuous(("gas",)))),
     layout=(Members(2, 4, 3), Members(15, 2, 5)),
 )
+MASKED = PolicySpec(
+    ("x", "y", "left allowed", "on allowed"),
+    Composed((Discrete(("left", "stay", "right"), "steer"), Discrete(TRIGGER, "fire"))),
+    allowed=((2, 0), (3, 4)),
+)
+MASKED_MIXED = replace(
+    MASKED, actions=Composed((Continuous(("gas",)), *MASKED.actions.parts)), allowed=((2, 1), (3, 5))
+)
 PPO = PPOConfig(hidden=(16, 12), rollout=2)
 DQN = DQNConfig(hidden=(16, 12), memory=20)
+SAC = SACConfig(hidden=(16, 12), memory=20, normalise_observations=True)
 KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "ppo choice": ("ppo", CHOICE, PPO),
     "ppo levers": ("ppo", LEVERS, replace(PPO, activation="relu")),
@@ -56,12 +64,12 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "conv of pictures by mlp": ("ppo", PICTURES, PPO),
     "attention": ("ppo", SETS, replace(PPO, network="attention")),
     "attention with one head": ("ppo", SETS, replace(PPO, network="attention", hidden=(9,), activation="relu")),
+    "ppo masked": ("ppo", MASKED_MIXED, replace(PPO, shared=True)),
+    "dqn masked": ("dqn", MASKED, replace(DQN, dueling=True, normalise_observations=True)),
     "dqn": ("dqn", CHOICE, DQN),
     "dqn dueling": ("dqn", SEVERAL, replace(DQN, dueling=True, normalise_observations=True, activation="tanh")),
 }
-if "sac" in AGENTS:
-    SAC = AGENTS["sac"].Config(hidden=(16, 12), memory=20, normalise_observations=True)
-    KINDS |= {f"sac {i}": ("sac", spec, SAC) for i, spec in enumerate((CHOICE, LEVERS, SEVERAL, MIXED))}
+KINDS |= {f"sac {i}": ("sac", spec, SAC) for i, spec in enumerate((CHOICE, LEVERS, SEVERAL, MIXED, MASKED_MIXED))}
 RECURRENT = [kind for kind in KINDS if kind.startswith("gru")]
 
 
@@ -109,4 +117,6 @@ def observations(spec: PolicySpec, rows: int, seed: int = 0) -> np.ndarray:
     for form in spec.layout:
         if isinstance(form, Members):
             seen[:, form.first : form.first + form.size : form.numbers] = random.integers(0, 2, (rows, form.most))
+    for column, _ in spec.allowed:
+        seen[:, column] = random.integers(0, 2, rows)
     return seen

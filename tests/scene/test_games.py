@@ -1,4 +1,4 @@
-"""Seven small games keep the promises of every scene."""
+"""Eight small games keep the promises of every scene."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class TestFlappy(SceneContract):
 
 class TestWalker(SceneContract):
     scene = game("walker")
+
+
+class TestCards(SceneContract):
+    scene = game("cards")
 
 
 class TestSumo(SceneContract):
