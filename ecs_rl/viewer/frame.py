@@ -88,6 +88,8 @@ class Painter:
         """Where the last frame was drawn, None if something floated over its docked panels."""
         self._stands: dict[str, object] = {}
         """What each docked panel shows there."""
+        self._focus: Part | None = None
+        """The part that had the focus there."""
 
     def layout(self, size: tuple[int, int], views: Mapping[str, Any]) -> Layout:
         """Return where everything is for a size of window and what its panels show; letters grow with the window."""
@@ -106,6 +108,9 @@ class Painter:
         self.newest = layout = self.layout(surface.get_size(), views)
         if self._last != (surface, layout):
             self._stands.clear()
+        for part in (self._focus, focus) if focus != self._focus else ():
+            self._stands.pop(part[0] if part is not None else "", None)  # its list may scroll
+        self._focus = focus
         self.canvas.begin(surface, frozenset(views), focus)
         with np.errstate(all="ignore"):  # what is not a number is left out by whoever draws it
             self._ground(surface, layout.stage, views)

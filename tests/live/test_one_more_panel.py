@@ -15,6 +15,8 @@ from live_windows import TINY, down, moved, post, pressed, see_mistakes, up, whe
 from toy_panel import FRUITS, Toy, ToyView
 
 from ecs_rl.training.playback import Player
+from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.commands import commands_of
 from ecs_rl.viewer.live.screen import SLOW, Screen
 from ecs_rl.viewer.live.screen_process import ScreenProcess
@@ -22,6 +24,7 @@ from ecs_rl.viewer.live.screen_program import ScreenServer, names_of, panels_nam
 from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panel import App, Panel
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.reports import Floats, Sight
 
@@ -208,6 +211,39 @@ def test_the_part_under_the_mouse_is_lit_by_the_screen_alone(opened: Opened) -> 
     while pixels() != plain:
         screen.refresh()
         assert perf_counter() < until + 60, "the row stays lit"
+
+
+class Docked(Panel[tuple[str, ...]]):
+    """A long list in a dock."""
+
+    name, place = "docked", "bottom"
+
+    def view(self, app: App) -> tuple[str, ...] | None:
+        return None
+
+    def thickness(self, scale: float, size: tuple[int, int]) -> int:
+        return 100
+
+    def paint(self, canvas: Canvas, view: tuple[str, ...], room: pygame.Rect) -> None:
+        canvas.rows(room, view)
+
+
+def test_a_list_in_a_dock_scrolls_to_the_row_with_the_focus_and_no_further() -> None:
+    painter, surface = Painter(panels=[Docked]), pygame.Surface(SIZE)
+    views = {"docked": tuple(f"row {number}" for number in range(30))}
+
+    def visible(focus: int | None) -> list[int]:
+        painter.draw(surface, views, None if focus is None else ("docked", "row", focus))
+        return sorted(region.index for region in painter.canvas.parts())
+
+    assert visible(None) == [0, 1, 2, 3]
+    assert visible(3) == [0, 1, 2, 3]
+    assert visible(9) == [6, 7, 8, 9]
+    assert visible(7) == [6, 7, 8, 9]
+    assert visible(None) == [6, 7, 8, 9]
+    assert visible(29) == [26, 27, 28, 29]
+    views["docked"] = views["docked"][:5]
+    assert visible(None) == [1, 2, 3, 4]
 
 
 def test_its_key_is_in_the_help_and_another_process_finds_it_by_name() -> None:
