@@ -18,6 +18,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_abouts
 from ecs_rl.tasks.episodes import EpisodeReport
 from ecs_rl.tasks.playing import Candidate, PlayReport
+from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.films.studio import record_play
 from ecs_rl.viewer.live.display import NoDisplay
 from ecs_rl.viewer.live.menu import choose
@@ -25,7 +26,7 @@ from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import watch_play
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.menu import Menu, Offer
+from ecs_rl.viewer.panels.menu import Menu
 from ecs_rl.viewer.replay import Replay
 
 WITHOUT_A_WINDOW = "play with --headless, or into a film with --record OUT.mp4"
@@ -130,6 +131,6 @@ def choose_pilot(pilots: dict[str, PilotEntry]) -> str | None:
     try:
         if not screen.seen:
             return None
-        return choose(screen, [Offer(scene, abouts[scene], standing(entry)) for scene, entry in pilots.items()])
+        return choose(screen, [ListRow(scene, abouts[scene], standing(entry)) for scene, entry in pilots.items()])
     finally:
         screen.close()

@@ -13,15 +13,16 @@ import pygame
 import pytest
 from live_windows import down, key_event, moved, post, up, wheel
 
+from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live import menu as menu_module
 from ecs_rl.viewer.live.menu import choose
 from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.panels.menu import Menu, MenuView, Offer
+from ecs_rl.viewer.panels.menu import Menu, MenuView
 
 OFFERS = [
-    Offer(name, f"About {name}.", "12.3 return") for name in ("asteroids", "balance", "lander", "lunar", "walker")
+    ListRow(name, f"About {name}.", "12.3 return") for name in ("asteroids", "balance", "lander", "lunar", "walker")
 ]
 
 

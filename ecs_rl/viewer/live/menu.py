@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 import pygame
 
+from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import CTRL, Gesture
-from ecs_rl.viewer.panels.menu import Menu, Offer
+from ecs_rl.viewer.panels.menu import Menu
 
 FRAME = 1 / 60
 """Seconds between two frames."""
 
 
-def choose(screen: AnyScreen, offers: Sequence[Offer]) -> str:
+def choose(screen: AnyScreen, rows: Sequence[ListRow]) -> str:
     """Return the scene that the user takes on a screen that shows the menu, '' where the window is closed."""
-    menu = Menu(offers)
+    menu = Menu(rows)
     try:
         while not menu.taken:
             if screen.ready:

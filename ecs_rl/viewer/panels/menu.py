@@ -18,38 +18,29 @@ HELP = "Up, Down and Enter, or a click    Ctrl+Q closes"
 
 
 @dataclass(frozen=True)
-class Offer:
-    """One row: the scene's name, what it is about, and how good its pilot is."""
-
-    scene: str
-    about: str
-    standing: str
-
-
-@dataclass(frozen=True)
 class MenuView:
     """All rows."""
 
-    offers: tuple[Offer, ...]
+    rows: tuple[ListRow, ...]
 
 
 class Menu(Panel[MenuView]):
-    """Lets the user take one of the scenes."""
+    """Lets the user take one of the scenes: each row has its name, what it is about, and how good its pilot is."""
 
     name = "menu"
     place = "over"
 
-    def __init__(self, offers: Sequence[Offer] = ()) -> None:
-        self.offers, self.taken = tuple(offers), ""
+    def __init__(self, rows: Sequence[ListRow] = ()) -> None:
+        self.rows, self.taken = tuple(rows), ""
 
     def view(self, app: object) -> MenuView | None:
         """Return what there is to choose from."""
-        return MenuView(self.offers)
+        return MenuView(self.rows)
 
     def act(self, app: object, hit: Hit, gesture: Gesture) -> None:
         """Take the row that is clicked."""
         if gesture.kind == "click" and hit.part == "row":
-            self.taken = self.offers[hit.index].scene
+            self.taken = self.rows[hit.index].text
 
     def paint(self, canvas: Canvas, view: MenuView, room: pygame.Rect) -> None:
         """Paint the whole window; where it is low, rows draw together and scroll."""
@@ -60,6 +51,5 @@ class Menu(Panel[MenuView]):
         canvas.write(surface, TITLE, (area.x, canvas.px(36)), size=LARGE * 1.5)
         canvas.write(surface, ASKS, (area.x, canvas.px(66)), size=NORMAL, colour=DIM)
         canvas.write(surface, HELP, (area.x, room.bottom - foot // 2), size=SMALL, colour=FAINT)
-        tall = min(max(area.h // max(1, len(view.offers)), canvas.px(LINE)), canvas.px(TALL))
-        rows = [ListRow(offer.scene, offer.about, offer.standing) for offer in view.offers]
-        canvas.rows(area, rows, tall=tall, size=LARGE, alone=True)
+        tall = min(max(area.h // max(1, len(view.rows)), canvas.px(LINE)), canvas.px(TALL))
+        canvas.rows(area, view.rows, tall=tall, size=LARGE, alone=True)
