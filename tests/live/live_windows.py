@@ -194,11 +194,11 @@ class Live:
 
     @property
     def chips(self) -> list[str]:
-        return [chip.text for chip in self.window.views["chips"].chips]
+        return [chip.text for chip in self.window.views["chips"]]
 
     @property
     def hints(self) -> tuple[tuple[str, str], ...]:
-        hints: tuple[tuple[str, str], ...] = self.window.views["hints"].hints
+        hints: tuple[tuple[str, str], ...] = self.window.views["hints"]
         return hints
 
     def pixel(self, role: str, show: int = 0, member: int = 0) -> tuple[int, int]:

@@ -15,8 +15,7 @@ Hit = Callable[[], None]
 
 def shown(live: Live) -> SettingsView:
     live.draw()
-    view = live.window.views["settings"]
-    assert isinstance(view, SettingsView)
+    view: SettingsView = live.window.views["settings"]
     return view
 
 
@@ -24,9 +23,9 @@ def settings(live: Live, hit: Hit) -> None:
     live.draw()
     assert "settings" not in live.window.views
     hit()
-    assert [row.name for row in shown(live).rows] == ["lr", "entropy", "upright reward"]
-    assert [row.value for row in shown(live).rows] == ["0.001", "0", "x1"]
-    assert not any(row.changed for row in shown(live).rows)
+    assert [row.name for row in shown(live)] == ["lr", "entropy", "upright reward"]
+    assert [row.value for row in shown(live)] == ["0.001", "0", "x1"]
+    assert not any(row.changed for row in shown(live))
     hit()
     live.draw()
     assert "settings" not in live.window.views

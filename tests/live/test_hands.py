@@ -194,7 +194,7 @@ def test_y_races_the_policy_on_the_same_seed_and_tells_who_won(run: Path) -> Non
         mine, theirs = live.window.stage.shows
         assert (mine.label, mine.seeds) == ("you", theirs.seeds)
         step(live)
-        assert ("RACE", "Y") in [(chip.text, chip.key) for chip in live.window.views["chips"].chips]
+        assert ("RACE", "Y") in [(chip.text, chip.key) for chip in live.window.views["chips"]]
         assert live.window.stage.hands is not None
         assert live.window.stage.hands.show is mine
         live.answer(held("left"))
@@ -337,7 +337,7 @@ def test_the_episode_waits_for_a_key_and_its_end_stays_until_the_next(run: Path)
         step(live)
         assert live.show.outcome is not None
         assert live.show.outcome.counts
-        (toast,) = live.window.views["messages"].toasts
+        (toast,) = live.window.views["messages"]
         assert toast.text.startswith("you: return")
         step(live, 200)
         assert live.show.resting

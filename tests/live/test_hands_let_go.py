@@ -127,7 +127,7 @@ def test_an_environment_that_pays_by_itself_has_no_weights_to_change(tmp_path: P
         live.draw()
         settings = live.window.views.get("settings")
         assert settings is not None
-        assert [row.name for row in settings.rows] == ["lr", "entropy"]
+        assert [row.name for row in settings] == ["lr", "entropy"]
 
 
 def test_the_mouse_on_a_number_of_an_environment_tells_its_name(tmp_path: Path) -> None:

@@ -385,11 +385,11 @@ def test_when_training_is_over_its_keys_say_so_and_the_stage_plays_on(live: Live
 def test_messages_fade_and_go(live: Live, clock: Clock) -> None:
     live.hit("D")
     live.draw()
-    (toast,) = live.window.views["messages"].toasts
+    (toast,) = live.window.views["messages"]
     assert toast.strength == 1.0
     clock.now += 3.2
     live.draw()
-    assert 0.0 < live.window.views["messages"].toasts[0].strength < 1.0
+    assert 0.0 < live.window.views["messages"][0].strength < 1.0
     clock.now += 1.0
     live.draw()
     assert "messages" not in live.window.views

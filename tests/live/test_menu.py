@@ -19,7 +19,7 @@ from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live import menu as menu_module
 from ecs_rl.viewer.live.menu import choose
 from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.panels.menu import Menu, MenuView
+from ecs_rl.viewer.panels.menu import Menu
 
 OFFERS = [
     ListRow(name, f"About {name}.", "12.3 return") for name in ("asteroids", "balance", "lander", "lunar", "walker")
@@ -71,7 +71,7 @@ def rows(painter: Painter) -> dict[int, pygame.Rect]:
 
 
 def row_of(screen: Screen, number: int) -> tuple[int, int]:
-    screen.show(Frame(screen.size, views={"menu": MenuView(tuple(OFFERS))}))
+    screen.show(Frame(screen.size, views={"menu": tuple(OFFERS)}))
     return rows(screen.painter)[number].center
 
 
@@ -127,7 +127,7 @@ def test_a_list_that_has_no_room_for_all_scrolls_to_the_row_that_is_marked(monke
 @pytest.mark.parametrize("count", [1, 12, 30])
 def test_rows_stand_in_the_window_and_apart(size: tuple[int, int], count: int) -> None:
     painter, picture = Painter(panels=[Menu]), pygame.Surface(size)
-    views: dict[str, Any] = {"menu": MenuView(tuple(OFFERS[:1] * count))}
+    views: dict[str, Any] = {"menu": tuple(OFFERS[:1] * count)}
     painter.draw(picture, views)
     there = [*rows(painter).values()]
     assert len(there) == (count if size[1] >= 600 and count <= 12 else len(there))

@@ -288,7 +288,7 @@ def test_w_walks_through_worst_best_and_most_surprising_and_back(live: Live) -> 
         assert live.show is not stage
         assert isinstance(live.show, Replay)
         assert live.show.episode_played is getattr(stage.played, which)()
-        titles += [(chip.text, chip.key) for chip in live.window.views["chips"].chips if chip.text.startswith("THE ")]
+        titles += [(chip.text, chip.key) for chip in live.window.views["chips"] if chip.text.startswith("THE ")]
         assert not [chip for chip in live.chips if chip.endswith("ACTIONS")]
         assert "mind" in live.window.views
         assert live.window.views["learning"].timeline is None

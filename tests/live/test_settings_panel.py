@@ -41,7 +41,7 @@ def test_keys_change_the_setting_with_the_focus_notch_by_notch(
     assert live.trains.live.now(name) == first
     for key, value in zip((keys[0], keys[0], keys[1]), then, strict=True):
         live.hit(key)
-        row = shown(live).rows[number]
+        row = shown(live)[number]
         assert row.value.removeprefix("x") == f"{value:g}"
         live.finish_what_was_asked()
         assert live.trains.live.now(name) == value
@@ -61,7 +61,7 @@ def test_a_slider_changes_a_setting_when_it_is_let_go_and_not_before(live: Live)
     begin, end = at(live, 2, 0.25), at(live, 2, 0.75)
     live.answer(down(begin), moved((begin[0] + 30, begin[1])), moved(end))
     live.finish_what_was_asked()
-    assert float(shown(live).rows[2].value.removeprefix("x")) == pytest.approx(3.0, abs=0.03)
+    assert float(shown(live)[2].value.removeprefix("x")) == pytest.approx(3.0, abs=0.03)
     assert live.trains.live.now("weight/upright") == 1.0
     assert changes(live) == []
     live.answer(up(end))
@@ -69,7 +69,7 @@ def test_a_slider_changes_a_setting_when_it_is_let_go_and_not_before(live: Live)
     assert live.trains.live.now("weight/upright") == pytest.approx(3.0, abs=0.03)
     (change,) = changes(live)
     assert change == (live.trains.session.total_steps, "weight/upright", live.trains.live.now("weight/upright"))
-    assert shown(live).rows[2].changed
+    assert shown(live)[2].changed
 
 
 def test_a_click_on_a_slider_sets_it_and_one_near_its_first_value_takes_that(live: Live) -> None:
@@ -81,7 +81,7 @@ def test_a_click_on_a_slider_sets_it_and_one_near_its_first_value_takes_that(liv
     live.answer(down(back), up(back))
     live.finish_what_was_asked()
     assert live.trains.live.now("entropy") == 0.0
-    assert not shown(live).rows[1].changed
+    assert not shown(live)[1].changed
     assert [change.name for change in changes(live)] == ["entropy", "entropy"]
 
 
@@ -125,8 +125,8 @@ def test_the_curves_tell_where_a_setting_was_changed_also_after_a_resume(live: L
         again.renew_curves()
         assert again.window.views["learning"].curves.changes == ((step, "lr 0.000794"),)
         again.hit("S")
-        assert [row.changed for row in shown(again).rows] == [True, False, False]
-        assert shown(again).rows[0].value == "0.000794"
+        assert [row.changed for row in shown(again)] == [True, False, False]
+        assert shown(again)[0].value == "0.000794"
 
 
 def test_escape_closes_the_panel_and_an_ended_training_has_none(live: Live) -> None:

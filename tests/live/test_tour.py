@@ -10,8 +10,6 @@ import pytest
 from live_windows import Live, down, up, watching
 
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.panels.chips import ChipsView
-from ecs_rl.viewer.panels.hints import HintsView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
@@ -86,8 +84,8 @@ def test_where_it_cannot_be_noted_it_does_not_begin_every_time(tmp_path: Path, m
 @pytest.mark.parametrize("size", [(640, 400), (1280, 720), (1920, 1080)])
 def test_every_sign_fits_in_the_window_and_names_only_keys_that_there_are(size: tuple[int, int]) -> None:
     painter, whole = Painter(), pygame.Rect((0, 0), size)
-    stage, hints = StagesView((PaneView("", StageView()),)), HintsView((("F1", "help"),))
-    docks: dict[str, Any] = {"stage": stage, "chips": ChipsView(()), "hints": hints} | {
+    stage, hints = StagesView((PaneView("", StageView()),)), (("F1", "help"),)
+    docks: dict[str, Any] = {"stage": stage, "chips": (), "hints": hints} | {
         "status": StatusView("lander"),
         "mind": MindView(),
         "learning": DrawerView(LearningView()),

@@ -10,7 +10,7 @@ from live_windows import TINY, Live, down, moved, seeing, up, watching
 
 from ecs_rl.components import UserInput
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer.panels.weather import MOST_WIND, WeatherView
+from ecs_rl.viewer.panels.weather import MOST_WIND
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.world import policy_specs
 from ecs_rl.worlds import make_world
@@ -25,14 +25,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def values(live: Live) -> list[str]:
     """Return what the sliders are set to, as they tell it."""
-    view = live.window.views["weather"]
-    assert isinstance(view, WeatherView)
-    return [slider.value for slider in view.sliders]
+    return [slider.value for slider in live.window.views["weather"]]
 
 
 def drag(live: Live, number: int, share: float) -> None:
     """Drag a slider so far along its bar, by events of the mouse."""
-    slider = live.window.views["weather"].sliders[number]
+    slider = live.window.views["weather"][number]
     start, end = (live.at("weather", "slider", number, where) for where in (slider.share, share))
     live.answer(down(start), moved((start[0] + 6, start[1])), moved(end), up(end))
     live.draw()

@@ -36,10 +36,8 @@ from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
-from ecs_rl.viewer.panels.settings import SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.tour import TourView
-from ecs_rl.viewer.panels.weather import WeatherView
 from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
 
@@ -90,8 +88,8 @@ OF_PANELS: dict[str, Any] = (
         "profile": PROFILE,
         "joy": JoyView(0.25),
         "tour": TourView("stage", "look", 1, 6),
-        "weather": WeatherView((SliderView("gravity", "9.8", 0.5, 0.5),)),
-        "settings": SettingsView((SliderView("lr", "0.001", 0.5, 0.25, True),)),
+        "weather": (SliderView("gravity", "9.8", 0.5, 0.5),),
+        "settings": (SliderView("lr", "0.001", 0.5, 0.25, True),),
     }
 )
 

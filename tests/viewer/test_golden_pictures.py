@@ -42,14 +42,12 @@ from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import DIM, GOOD, WARN
 from ecs_rl.viewer.panel import Chip
-from ecs_rl.viewer.panels.chips import ChipsView
 from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.scrubber import ScrubberView
-from ecs_rl.viewer.panels.settings import Settings, SettingsView
+from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.stage import StagesView
-from ecs_rl.viewer.panels.weather import WeatherView
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import PaneView
 from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
@@ -121,7 +119,7 @@ def settings(size: tuple[int, int]) -> pygame.Surface:
     names = (("lr", "0.0003", 0.5, 0.6), ("entropy", "0.01", 0.2, 0.2), ("fuel reward", "x2.4", 0.6, 0.25))
     rows = tuple(SliderView(name, value, share, first, share != first) for name, value, share, first in names)
     canvas.begin(surface)
-    Settings().paint(canvas, SettingsView(rows), pygame.Rect(0, 0, size[0], half + 60))
+    Settings().paint(canvas, rows, pygame.Rect(0, 0, size[0], half + 60))
     changes = ((40e3, "lr 0.001"), (200e3, "fuel x2.4"), (210e3, "lr 0.0003"))
     curves = DrawerView(replace(a_learning(), changes=changes))
     painted(Learning(), surface.subsurface((0, half, size[0], half)), curves, canvas)
@@ -147,7 +145,7 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    views = ground(status=STATUS, chips=ChipsView((BEST_ACTIONS,)), joy=JoyView(1.2), ribbon=RIBBON)
+    views = ground(status=STATUS, chips=(BEST_ACTIONS,), joy=JoyView(1.2), ribbon=RIBBON)
     painter.draw(surface, views)
     return surface
 
@@ -162,7 +160,7 @@ def rewound(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage that was wound back: the scrubber with endings on it, and the chip that leads back."""
     surface, painter = pygame.Surface(size), Painter()
     past = ScrubberView(30.0, 11.4, ((24.0, "bad"), (17.5, "plain"), (3.0, "good")))
-    chips = ChipsView((PAUSED, Chip("11.4 S AGO", "Esc"), BEST_ACTIONS))
+    chips = (PAUSED, Chip("11.4 S AGO", "Esc"), BEST_ACTIONS)
     painter.draw(surface, ground(status=STATUS, chips=chips, ribbon=RIBBON, scrubber=past))
     return surface
 
@@ -171,8 +169,8 @@ def weather(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a person drives in a wind: both sliders, and the chip that hands back."""
     surface, painter = pygame.Surface(size), Painter()
     sliders = SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)
-    chips = ChipsView((Chip("YOU DRIVE", "H", GOOD), BEST_ACTIONS))
-    painter.draw(surface, ground(status=STATUS, chips=chips, weather=WeatherView(sliders)))
+    chips = (Chip("YOU DRIVE", "H", GOOD), BEST_ACTIONS)
+    painter.draw(surface, ground(status=STATUS, chips=chips, weather=sliders))
     return surface
 
 
@@ -190,7 +188,7 @@ def asked(size: tuple[int, int]) -> pygame.Surface:
     arrows = np.stack((-across, -up), axis=-1) * (np.hypot(across, up) > 0.3)[..., None]
     field = MapView(("x", "y"), ((-6.0, 0.0), (6.0, 6.0)), -np.hypot(across, up), arrows, (0.4, 3.0), on_stage=True)
     pane = PaneView("", replace(a_stage(0.0, 0), field=field, ending=""))
-    chips = ChipsView((PAUSED, Chip("WHY?", "I"), Chip("VALUE MAP", "X"), BEST_ACTIONS))
+    chips = (PAUSED, Chip("WHY?", "I"), Chip("VALUE MAP", "X"), BEST_ACTIONS)
     views = ground(status=STATUS, mind=replace(mind, why=why), chips=chips)
     painter.draw(surface, views | {"stage": StagesView((pane,), None, ghosts)})
     return surface

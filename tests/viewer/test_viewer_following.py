@@ -20,7 +20,6 @@ from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid, cells
 from ecs_rl.viewer.grid_watch import GridWatch
-from ecs_rl.viewer.panels.chips import ChipsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_panes, draw_stage, fitting, pane_camera, stage_of
 from ecs_rl.viewer.view import PaneView, StageView
@@ -71,7 +70,7 @@ def test_the_picture_is_as_wide_as_the_scene_says_in_any_window(made: Make, size
     reader, painter = Reader(made(Follow("disc", WIDTH), 1)), Painter()
     layout = painter.layout(size, docked())
     stage = StagesView((PaneView("", reader.stage(0)),))
-    painter.draw(pygame.Surface(size), docked() | {"stage": stage, "chips": ChipsView(())})
+    painter.draw(pygame.Surface(size), docked() | {"stage": stage, "chips": ()})
     (region,) = [region for region in painter.canvas.regions() if region.panel == "stage"]
     camera = region.camera
     assert camera is not None

@@ -14,7 +14,7 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panel import Chip
-from ecs_rl.viewer.panels.chips import Chips, ChipsView
+from ecs_rl.viewer.panels.chips import Chips
 from ecs_rl.viewer.panels.hints import fitting, width
 from ecs_rl.viewer.panels.status import Status, _words
 from ecs_rl.viewer.view_why import MapView
@@ -56,7 +56,7 @@ def test_as_many_hints_are_shown_as_fit() -> None:
 
 def test_in_the_grid_hints_and_chips_lie_below_the_arenas() -> None:
     views = without(ground(grid=a_grid()), "stage")
-    where = changed(frame(views=views | {"chips": ChipsView(())}), frame(views=views))
+    where = changed(frame(views=views | {"chips": ()}), frame(views=views))
     painter = Painter()
     painter.draw(pygame.Surface((1280, 720)), docked() | views)
     (region,) = [region for region in painter.canvas.regions() if region.panel == "grid"]
@@ -85,7 +85,7 @@ def test_messages_lie_below_what_names_the_colours_of_a_value_map() -> None:
 
 def test_mode_chips_name_their_key_where_there_is_room() -> None:
     canvas = Canvas()
-    chips = ChipsView(tuple(Chip(text, "Space") for text in ("PAUSED", "WHY?", "TRAINING PAUSED", "TURBO", "SAMPLED")))
+    chips = tuple(Chip(text, "Space") for text in ("PAUSED", "WHY?", "TRAINING PAUSED", "TURBO", "SAMPLED"))
 
     def wide(room: int) -> int:
         canvas.begin(pygame.Surface((10, 10)))

@@ -30,12 +30,10 @@ from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.camera import FARTHEST, NEAREST, Aim
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panel import Chip
-from ecs_rl.viewer.panels.chips import ChipsView
-from ecs_rl.viewer.panels.help import HelpGroup, HelpView
-from ecs_rl.viewer.panels.hints import HintsView
+from ecs_rl.viewer.panels.help import HelpGroup
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView
-from ecs_rl.viewer.panels.messages import MessagesView, Toast
+from ecs_rl.viewer.panels.messages import Toast
 from ecs_rl.viewer.panels.profile import ProfileRow, ProfileView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
@@ -69,7 +67,7 @@ def draw(size: tuple[int, int] = (900, 600), **panels: Any) -> pygame.Surface:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_window_without_anything_is_drawn(size: tuple[int, int]) -> None:
     Painter().draw(pygame.Surface(size), {})
-    floats = {"profile": ProfileView(()), "help": HelpView(()), "inspector": InspectorView("", ())}
+    floats = {"profile": ProfileView(()), "help": (), "inspector": InspectorView("", ())}
     docks = {"status": StatusView(""), "mind": MindView(), "learning": DrawerView(LearningView())}
     draw(size, **floats, **docks, **ground(stage=StageView()))
 
@@ -144,8 +142,8 @@ def test_a_run_that_has_just_begun_is_drawn(rows: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> None:
-    chips = ChipsView(tuple(Chip(LONG, "Space") for _ in range(5)))
-    stage = ground(stage=replace(a_stage(), caption=LONG, ending=LONG), chips=chips, hints=HintsView(((LONG, LONG),)))
+    chips = tuple(Chip(LONG, "Space") for _ in range(5))
+    stage = ground(stage=replace(a_stage(), caption=LONG, ending=LONG), chips=chips, hints=((LONG, LONG),))
     names = tuple(f"{i} {LONG}" for i in range(40))
     mind = replace(
         a_mind(),
@@ -156,10 +154,10 @@ def test_long_names_do_not_grow_out_of_their_panel(size: tuple[int, int]) -> Non
     rows = tuple((name, name, name) for name in names)
     profile = ProfileView(tuple(ProfileRow(name, 1.0, 1.0, 0.5) for name in names), tuple((n, 3.0) for n in names))
     floats: dict[str, object] = {
-        "messages": MessagesView(tuple(Toast(LONG) for _ in range(9))),
+        "messages": tuple(Toast(LONG) for _ in range(9)),
         "profile": profile,
         "inspector": InspectorView(LONG, rows),
-        "help": HelpView((HelpGroup(LONG, tuple((n, n) for n in names)),)),
+        "help": (HelpGroup(LONG, tuple((n, n) for n in names)),),
     }
     status = replace(STATUS, scene=LONG, run=LONG)
     for count in range(len(floats) + 1):

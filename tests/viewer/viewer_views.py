@@ -18,18 +18,14 @@ from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import BAD, DIM, WARN, role_colour
 from ecs_rl.viewer.panel import Chip, Panel
-from ecs_rl.viewer.panels.chips import ChipsView
-from ecs_rl.viewer.panels.help import HelpGroup, HelpView
-from ecs_rl.viewer.panels.hints import HintsView
+from ecs_rl.viewer.panels.help import HelpGroup
 from ecs_rl.viewer.panels.inspector import InspectorView
 from ecs_rl.viewer.panels.learning import DrawerView, TimelineView
-from ecs_rl.viewer.panels.messages import MessagesView, Toast
+from ecs_rl.viewer.panels.messages import Toast
 from ecs_rl.viewer.panels.profile import ProfileRow, ProfileView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
-from ecs_rl.viewer.panels.settings import SettingsView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.status import StatusView
-from ecs_rl.viewer.panels.weather import WeatherView
 from ecs_rl.viewer.view import (
     ContactView,
     ForceView,
@@ -213,15 +209,11 @@ PROFILE = ProfileView(
     (("train", 9.1), ("stage", 0.8), ("draw", 2.9), ("idle", 3.9)),
 )
 INSPECTOR = InspectorView("hull", (("Pose position", "1.20  4.31", "m"), ("Pose angle", "0.12", "rad")))
-HELP = HelpView(
-    (
-        HelpGroup("Stage", (("Space", "pause"), ("- =", "slower, faster"), ("Backspace", "new episode"))),
-        HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
-    )
+HELP = (
+    HelpGroup("Stage", (("Space", "pause"), ("- =", "slower, faster"), ("Backspace", "new episode"))),
+    HelpGroup("Mouse", (("Drag", "pull a body"), ("Right-drag", "move the camera"))),
 )
-CHIPS = ChipsView(
-    (Chip("PAUSED", "Space", WARN), Chip("RECORDING", "V", BAD, dot=True), Chip("BEST ACTIONS", "D", DIM))
-)
+CHIPS = (Chip("PAUSED", "Space", WARN), Chip("RECORDING", "V", BAD, dot=True), Chip("BEST ACTIONS", "D", DIM))
 HINTS = (
     ("Space", "pause"),
     ("- =", "speed"),
@@ -231,13 +223,13 @@ HINTS = (
     ("P", "poke"),
     ("F1", "all keys"),
 )
-MESSAGES = {"messages": MessagesView((Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x")))}
+MESSAGES = {"messages": (Toast("checkpoint written at step 204,800", "good", 0.6), Toast("speed 4x"))}
 
 
 def ground(tick: int = 0, *, stage: StageView | None = None, **parts: Any) -> dict[str, Any]:
     """Return the views of one stage with chips and hints, or of other parts in their place."""
     pane = PaneView("", stage or a_stage(tick / 50, tick))
-    return {"stage": StagesView((pane,)), "chips": CHIPS, "hints": HintsView(HINTS)} | parts
+    return {"stage": StagesView((pane,)), "chips": CHIPS, "hints": HINTS} | parts
 
 
 def without(views: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -275,10 +267,8 @@ FLOATS: dict[str, Any] = {
         *(("pole angle", "pole spin"), ((-0.3, -2.0), (0.3, 2.0)), np.eye(12, 20), np.zeros((12, 20, 2))),
         *((0.05, 0.4), False),
     ),
-    "weather": WeatherView(
-        (SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5))
-    ),
-    "settings": SettingsView(tuple(SliderView(name, "0.01", 0.5, 0.25, True) for name in ("lr", "entropy", "fuel"))),
+    "weather": (SliderView("gravity", "10.0 m/s²", 1 / 3, 1 / 3), SliderView("wind", "← 4.0 m/s²", 0.3, 0.5)),
+    "settings": tuple(SliderView(name, "0.01", 0.5, 0.25, True) for name in ("lr", "entropy", "fuel")),
     "inspector": INSPECTOR,
     "profile": PROFILE,
 }
@@ -305,5 +295,5 @@ def some_panes(count: int = 3) -> tuple[PaneView, ...]:
 
 def compared(count: int = 3) -> dict[str, Any]:
     """Return the views of several stages side by side."""
-    chips = ChipsView((Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM)))
+    chips = (Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM))
     return COMPARED | ground() | {"stage": StagesView(some_panes(count)), "chips": chips}

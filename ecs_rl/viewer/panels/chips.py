@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pygame
 
 from ecs_rl.viewer.canvas import SMALL, Canvas
@@ -30,11 +28,8 @@ ROOMY = 0.75
 """Share of the room that chips with their keys may take; without keys they may take all of it."""
 
 
-@dataclass(frozen=True)
-class ChipsView:
-    """The chips, the most surprising one first."""
-
-    chips: tuple[Chip, ...]
+ChipsView = tuple[Chip, ...]
+"""The chips, the most surprising one first."""
 
 
 class Chips(Panel[ChipsView]):
@@ -47,12 +42,12 @@ class Chips(Panel[ChipsView]):
     def view(self, app: App) -> ChipsView | None:
         """Return the chips of all modes that are on."""
         chips = (chip for panel in app.panels.values() for chip in panel.chips(app))
-        return ChipsView(tuple(sorted(chips, key=lambda chip: chip.rank)))
+        return tuple(sorted(chips, key=lambda chip: chip.rank))
 
     def arrange(self, canvas: Canvas, view: ChipsView, room: pygame.Rect) -> None:
         """Take the right end of the room for chips; hints in the same line get what is left."""
         row, hints = canvas.rooms["chips"], canvas.rooms["hints"]
-        chips, keyed = _fitting(view.chips, row.w, canvas, ROOMY)
+        chips, keyed = _fitting(view, row.w, canvas, ROOMY)
         place = pygame.Rect(0, 0, _width(chips, keyed, canvas), canvas.px(HEIGHT))
         place.midright = row.right, row.centery
         if row.colliderect(hints):
@@ -85,7 +80,7 @@ def _fitting(chips: tuple[Chip, ...], room: int, canvas: Canvas, share: float) -
 
 def _paint(surface: pygame.Surface, view: ChipsView, canvas: Canvas) -> None:
     wide, y = surface.get_width(), surface.get_height() // 2
-    chips, keyed = _fitting(view.chips, wide, canvas, 1.0)
+    chips, keyed = _fitting(view, wide, canvas, 1.0)
     left = wide - _width(chips, keyed, canvas) + canvas.px(GAP)
     for number, chip in enumerate(chips):
         rect = pygame.Rect(left, 0, _chip_width(chip, canvas, keyed=keyed), canvas.px(20))

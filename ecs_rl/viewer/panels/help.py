@@ -34,11 +34,8 @@ class HelpGroup:
 Columns = tuple[tuple[HelpGroup, ...], ...]
 
 
-@dataclass(frozen=True)
-class HelpView:
-    """All keys."""
-
-    groups: tuple[HelpGroup, ...]
+HelpView = tuple[HelpGroup, ...]
+"""All keys."""
 
 
 class Help(Panel[HelpView]):
@@ -50,13 +47,13 @@ class Help(Panel[HelpView]):
 
     def view(self, app: App) -> HelpView | None:
         """Return the keys that do something now, None while the help is closed."""
-        return HelpView(help_groups(app.rows)) if self.name in app.open_panels else None
+        return help_groups(app.rows) if self.name in app.open_panels else None
 
     keys = (Command("Window", "F1", "help", "this help", Panel.toggle, (pygame.K_F1,)),)
 
     def paint(self, canvas: Canvas, view: HelpView, room: pygame.Rect) -> None:
         """Darken the whole window and paint every key."""
-        sheet = sheet_for(view.groups, room.size, canvas.scale)
+        sheet = sheet_for(view, room.size, canvas.scale)
         card = pygame.Rect((0, 0), sheet.size)
         card.center = (room.w // 2, room.h // 2)
         shade = canvas.kept("shade", room.size, "shade", lambda picture: picture.fill(NIGHT), clear=False)

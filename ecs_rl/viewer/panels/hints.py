@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pygame
@@ -17,11 +16,8 @@ GAP = 14
 """Space between two hints."""
 
 
-@dataclass(frozen=True)
-class HintsView:
-    """Keys, several parted by a space, and what they do; the first stays longest where there is no room."""
-
-    hints: tuple[tuple[str, str], ...]
+HintsView = tuple[tuple[str, str], ...]
+"""Keys, several parted by a space, and what they do; the first stays longest where there is no room."""
 
 
 class Hints(Panel[HintsView]):
@@ -34,12 +30,12 @@ class Hints(Panel[HintsView]):
         """Return the hints of this moment."""
         of_modes = (panel.mode_hints(app) for panel in reversed(app.panels.values()))
         first, *rest = next(filter(None, of_modes))
-        return HintsView((first, *(hint for panel in app.panels.values() for hint in panel.hints(app)), *rest))
+        return (first, *(hint for panel in app.panels.values() for hint in panel.hints(app)), *rest)
 
     def arrange(self, canvas: Canvas, view: HintsView, room: pygame.Rect) -> None:
         """Take the right end of the line; what is left is for a legend."""
         strip = canvas.rooms["hints"]
-        hints = fitting(view.hints, strip.w, canvas)
+        hints = fitting(view, strip.w, canvas)
         place = pygame.Rect(0, 0, width(hints, canvas), strip.h)
         place.midright = strip.midright
         canvas.rooms["legend"] = pygame.Rect(strip.x, strip.y, place.x - strip.x - canvas.px(20), strip.h)
@@ -48,7 +44,7 @@ class Hints(Panel[HintsView]):
     def paint(self, canvas: Canvas, view: HintsView, room: pygame.Rect) -> None:
         """Paint as many hints as fit, on a dark ground."""
         place = canvas.rooms["hints"]
-        hints = fitting(view.hints, place.w, canvas)
+        hints = fitting(view, place.w, canvas)
         canvas.hit(place, "panel")
         if hints:
             back = pygame.Rect(0, 0, place.w + canvas.px(10), place.h - canvas.px(4))
@@ -57,25 +53,22 @@ class Hints(Panel[HintsView]):
         canvas.lay(canvas.surface, place.clip(canvas.surface.get_rect()), self.name, hints, _paint, clear=True)
 
 
-Pairs = tuple[tuple[str, str], ...]
-
-
 @lru_cache(maxsize=64)
-def width(hints: Pairs, canvas: Canvas) -> int:
+def width(hints: HintsView, canvas: Canvas) -> int:
     """Return how many pixels some hints take side by side."""
     caps = sum(cap_width(key, canvas, SMALL - 1) + canvas.px(3) for keys, _ in hints for key in keys.split(" "))
     words = sum(canvas.px(3) + canvas.width(does, SMALL) + canvas.px(GAP) for _, does in hints)
     return caps + words - (canvas.px(GAP) if hints else 0)
 
 
-def fitting(hints: Pairs, room: int, canvas: Canvas) -> Pairs:
+def fitting(hints: HintsView, room: int, canvas: Canvas) -> HintsView:
     """Return as many of the first hints as fit side by side."""
     while hints and width(hints, canvas) > room:
         hints = hints[:-1]
     return hints
 
 
-def _paint(surface: pygame.Surface, hints: Pairs, canvas: Canvas) -> None:
+def _paint(surface: pygame.Surface, hints: HintsView, canvas: Canvas) -> None:
     x, y = 0.0, surface.get_height() // 2
     for keys, does in hints:
         for key in keys.split(" "):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pygame
 
@@ -17,11 +16,8 @@ TITLE, ASKS = "Which one shall play?", "These were trained before; your own begi
 HELP = "Up, Down and Enter, or a click    Ctrl+Q closes"
 
 
-@dataclass(frozen=True)
-class MenuView:
-    """All rows."""
-
-    rows: tuple[ListRow, ...]
+MenuView = tuple[ListRow, ...]
+"""All rows."""
 
 
 class Menu(Panel[MenuView]):
@@ -35,7 +31,7 @@ class Menu(Panel[MenuView]):
 
     def view(self, app: object) -> MenuView | None:
         """Return what there is to choose from."""
-        return MenuView(self.rows)
+        return self.rows
 
     def act(self, app: object, hit: Hit, gesture: Gesture) -> None:
         """Take the row that is clicked."""
@@ -51,5 +47,5 @@ class Menu(Panel[MenuView]):
         canvas.write(surface, TITLE, (area.x, canvas.px(36)), size=LARGE * 1.5)
         canvas.write(surface, ASKS, (area.x, canvas.px(66)), size=NORMAL, colour=DIM)
         canvas.write(surface, HELP, (area.x, room.bottom - foot // 2), size=SMALL, colour=FAINT)
-        tall = min(max(area.h // max(1, len(view.rows)), canvas.px(LINE)), canvas.px(TALL))
-        canvas.rows(area, view.rows, tall=tall, size=LARGE, alone=True)
+        tall = min(max(area.h // max(1, len(view)), canvas.px(LINE)), canvas.px(TALL))
+        canvas.rows(area, view, tall=tall, size=LARGE, alone=True)

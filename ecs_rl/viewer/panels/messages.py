@@ -31,11 +31,8 @@ class Toast:
     strength: float = 1.0
 
 
-@dataclass(frozen=True)
-class MessagesView:
-    """What is said now, the newest last."""
-
-    toasts: tuple[Toast, ...]
+MessagesView = tuple[Toast, ...]
+"""What is said now, the newest last."""
 
 
 class Messages(Panel[MessagesView]):
@@ -51,10 +48,10 @@ class Messages(Panel[MessagesView]):
         verdict = None if app.stage.playlist is None or app.stage.aside is not None else app.stage.playlist.verdict
         if verdict is not None:
             text, tone = verdict
-            return MessagesView((Toast(f"{text}  ·  any of your keys: the next one", tone),))
+            return (Toast(f"{text}  ·  any of your keys: the next one", tone),)
         latest = {(m.text.split(" ")[0], m.tone): m for m in app.messages}  # of several about a speed the newest
         toasts = tuple(Toast(m.text, m.tone, min(1.0, (m.until - now) / FADES)) for m in latest.values())
-        return MessagesView(toasts) if toasts else None
+        return toasts or None
 
     def paint(self, canvas: Canvas, view: MessagesView, room: pygame.Rect) -> None:
         """Paint the messages, the newest on top, above in the sky: there is no landing pad.
@@ -63,7 +60,7 @@ class Messages(Panel[MessagesView]):
         """
         free, pad = canvas.free(room), canvas.px(PAD)
         free.h = canvas.rooms.get("clear", room).bottom - free.y
-        newest = [(toast, canvas.cut(toast.text, free.w - 2 * pad, NORMAL)) for toast in view.toasts[: -MOST - 1 : -1]]
+        newest = [(toast, canvas.cut(toast.text, free.w - 2 * pad, NORMAL)) for toast in view[: -MOST - 1 : -1]]
         widths = [canvas.width(text, NORMAL) + 2 * pad for _, text in newest]
         step = canvas.px(TALL) + canvas.px(GAP)
         size = max(widths), len(newest) * step - canvas.px(GAP)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pygame
@@ -23,11 +22,8 @@ SNAPS = 0.015
 FOOTER = "drag, or Up Down to choose, Left Right to change"
 
 
-@dataclass(frozen=True)
-class SettingsView:
-    """All settings that may change."""
-
-    rows: tuple[SliderView, ...]
+SettingsView = tuple[SliderView, ...]
+"""All settings that may change."""
 
 
 class Settings(Panel[SettingsView]):
@@ -46,7 +42,7 @@ class Settings(Panel[SettingsView]):
         live = _live(app)
         if live is None or self.name not in app.open_panels:
             return None
-        return SettingsView(tuple(self._row(live, name) for name in live.names))
+        return tuple(self._row(live, name) for name in live.names)
 
     def _row(self, live: LiveSettings, name: str) -> SliderView:
         asked = self._asked.get(name)
@@ -65,9 +61,9 @@ class Settings(Panel[SettingsView]):
     def paint(self, canvas: Canvas, view: SettingsView, room: pygame.Rect) -> None:
         """Paint the panel; where not all rows have room, the one with the focus is among those that do."""
         row, besides = canvas.px(ROW), canvas.px(HEAD + FOOT)
-        placed = canvas.place_rows(room, "top right", WIDTH, len(view.rows), row=row, besides=besides)
+        placed = canvas.place_rows(room, "top right", WIDTH, len(view), row=row, besides=besides)
         if placed is not None:
-            visible = canvas.visible("slider", len(view.rows), placed[1])
+            visible = canvas.visible("slider", len(view), placed[1])
             canvas.lay(canvas.surface, placed[0], self.name, (view, visible), _paint)
 
     # --- keys -------------------------------------------------------------------------------------------------------
@@ -119,6 +115,6 @@ def _paint(surface: pygame.Surface, shows: tuple[SettingsView, range], canvas: C
     view, numbers = shows
     y, pad, tall = fill_card(surface, "S", "Settings, while it trains", canvas), canvas.px(PAD), canvas.px(ROW)
     area = pygame.Rect(pad, y, surface.get_width() - 2 * pad, len(numbers) * tall)
-    canvas.sliders(area, view.rows, numbers, tall=tall, value=canvas.px(VALUE))
+    canvas.sliders(area, view, numbers, tall=tall, value=canvas.px(VALUE))
     at = (pad, area.bottom + canvas.px(FOOT) // 2 - canvas.px(1))
     canvas.write(surface, FOOTER, at, size=SMALL - 0.5, colour=FAINT, width=area.w)

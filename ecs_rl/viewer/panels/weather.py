@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pygame
@@ -26,11 +25,8 @@ WIDTH, ROW, VALUE, PAD = 330, 26, 92, 10
 """Width of the panel, height of a row, width of what it is set to, and the space around them."""
 
 
-@dataclass(frozen=True)
-class WeatherView:
-    """The sliders."""
-
-    sliders: tuple[SliderView, ...]
+WeatherView = tuple[SliderView, ...]
+"""The sliders."""
 
 
 class Weather(Panel[WeatherView]):
@@ -56,11 +52,9 @@ class Weather(Panel[WeatherView]):
         pull = gravity * (math.hypot(*own) * MOST_GRAVITY if any(own) else WITHOUT)
         arrow = "→ " if wind > 0.5 else "← " if wind < 0.5 else ""
         across = f"{arrow}{MOST_WIND * abs(2 * wind - 1):.1f} m/s²"
-        return WeatherView(
-            (
-                SliderView("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
-                SliderView("wind", across, wind, 0.5),
-            )
+        return (
+            SliderView("gravity", f"{pull:.1f} m/s²", gravity, _usual_gravity(own)),
+            SliderView("wind", across, wind, 0.5),
         )
 
     def _shares(self, own: tuple[float, float]) -> tuple[float, float]:
@@ -115,13 +109,13 @@ class Weather(Panel[WeatherView]):
 
     def paint(self, canvas: Canvas, view: WeatherView, room: pygame.Rect) -> None:
         """Paint the sliders to the right, below the chips; nothing where there is no room."""
-        tall, pad, numbers = canvas.px(ROW), canvas.px(PAD), range(len(view.sliders))
+        tall, pad, numbers = canvas.px(ROW), canvas.px(PAD), range(len(view))
         size = canvas.px(WIDTH), tall * len(numbers) + pad
         place = canvas.place_in(canvas.free(room), "top right", size)
         if place is not None:
             rounded(canvas.surface, place, PANEL, radius=canvas.px(7), edge=RULE, alpha=225)
             canvas.hit(place, "panel")
-            canvas.sliders(place.inflate(-2 * pad, -pad), view.sliders, numbers, tall=tall, value=canvas.px(VALUE))
+            canvas.sliders(place.inflate(-2 * pad, -pad), view, numbers, tall=tall, value=canvas.px(VALUE))
 
 
 def _usual_gravity(own: tuple[float, float]) -> float:
