@@ -46,7 +46,7 @@ class Ghosts:
         self._key: tuple[object, ...] = ()
         self._work: Iterator[None] = iter(())
         self._world: World | None = None
-        self._forced: tuple[slice, float] | None = None
+        self.forced: tuple[slice, float] | None = None
         """Which columns of the action are set, and to what; None where the policy decides."""
         self._trace: list[F64] = []
         self._ended: Tone | None = None
@@ -122,7 +122,7 @@ class Ghosts:
         show = self.show
         world.copy_arena(show.world, show.arena, 0)
         world.rebuild()
-        self._forced, self._ended, self._trace = forced, None, []
+        self.forced, self._ended, self._trace = forced, None, []
         self._note(world)
         yield
         for _ in range(max(2, round(SECONDS / show.scene.dt))):
@@ -149,17 +149,6 @@ class Ghosts:
         ax, ay = self._at.T
         self._trace.append(np.stack((x + cos * ax - sin * ay, y + sin * ax + cos * ay), axis=1))
 
-    @property
-    def forced(self) -> tuple[slice, float] | None:
-        """What is forced on the watched agent now."""
-        return self._forced
-
-    @property
-    def row(self) -> int:
-        """The row of the watched agent in its batch, of a world of one arena."""
-        slot = self.show.mind.watched[1]
-        return int(slot.rows.start) // self.show.world.arenas + self.show.mind.member
-
     def close(self) -> None:
         """Give the spare world back."""
         if self._world is not None:
@@ -181,11 +170,11 @@ class Forced:
         if self.ghosts.forced is None:
             return decision
         action: NDArray[Any] = np.array(decision.action)
-        columns, value = self.ghosts.forced
+        (columns, value), row = self.ghosts.forced, self.ghosts.show.mind.place
         if action.ndim == 1:
-            action[self.ghosts.row] = value
+            action[row] = value
         else:
-            action[self.ghosts.row, columns] = value
+            action[row, columns] = value
         return Decision(action, decision.state, decision.extras)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -25,7 +25,14 @@ from ecs_rl.runs.rows import CHANGE
 from ecs_rl.training.live_settings import WEIGHT
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
-MOST_LOSSES, MOST_PARTS, MOST_NAMES = 3, 7, 1000
+GROUPS: dict[str, tuple[Callable[[str], bool], int]] = {
+    "losses": (lambda key: key.startswith("train/") and "/loss" in key, 3),
+    "exploring": (lambda key: key.startswith("train/") and key.endswith(("entropy", "epsilon")), 3),
+    "endings": (lambda key: key.startswith(f"rollout/{END}"), 7),
+    "terms": (lambda key: key.startswith(f"rollout/{TERM}"), 7),
+}
+"""Metrics that share a plot: which they are, and how many of them at most."""
+MOST_NAMES = 1000
 MOST_POINTS = 4000
 """Points of a curve, at most twice as many for a moment; a wide screen has as many columns."""
 RATING = f"rollout/{ELO}"
@@ -73,10 +80,8 @@ class History:
         self._step, self._played = math.nan, list[float]()
         """Of the newest evaluation."""
         self._seen: set[str] = set()
-        self._losses: list[str] = []
-        self._exploring: list[str] = []
-        self._endings: list[str] = []
-        self._terms: list[str] = []
+        self._groups: dict[str, list[str]] = {name: [] for name in GROUPS}
+        """The first metrics of each group."""
         self._changes: list[tuple[float, str]] = []
         """Steps at which settings were changed or lessons went on, and what to."""
         self._lessons: dict[str, float] = {}
@@ -117,15 +122,7 @@ class History:
         names = set().union(*metrics)
         self._find(metrics, names)
         drawn = {f"{group}/{self._results}" for group in ("rollout", "eval")} | self._returns_of.keys()
-        drawn |= {
-            RATING,
-            "rollout/mean_length",
-            "time/steps_per_second",
-            *self._losses,
-            *self._exploring,
-            *self._endings,
-            *self._terms,
-        }
+        drawn |= {RATING, "rollout/mean_length", "time/steps_per_second", *chain(*self._groups.values())}
         for key in names & drawn:
             spread, having = SPREADS.get(key, ""), [row for row in metrics if key in row]
             columns = [[row.get(name) for row in having] for name in ("total_steps", key, spread)]
@@ -134,19 +131,14 @@ class History:
             curve.has_spread |= spread in names
 
     def _find(self, rows: Sequence[Row], names: set[str]) -> None:
-        """Note the first losses and the first measures of exploring that there are."""
+        """Note the first metrics of each group."""
         if names <= self._seen or len(self._seen) > MOST_NAMES:
             return
         self._seen |= names
-        for key in dict.fromkeys(key for row in rows for key in row if key.startswith(("train/", "rollout/"))):
-            trains = key.startswith("train/")
-            for keys, wanted, most in (
-                (self._losses, trains and "/loss" in key, MOST_LOSSES),
-                (self._exploring, trains and key.endswith(("entropy", "epsilon")), MOST_LOSSES),
-                (self._endings, key.startswith(f"rollout/{END}"), MOST_PARTS),
-                (self._terms, key.startswith(f"rollout/{TERM}"), MOST_PARTS),
-            ):
-                if wanted and key not in keys and len(keys) < most:
+        for key in dict.fromkeys(chain(*rows)):
+            for name, (belongs, most) in GROUPS.items():
+                keys = self._groups[name]
+                if belongs(key) and key not in keys and len(keys) < most:
                     keys.append(key)
 
     def _add_bests(self, rows: Sequence[Row]) -> None:
@@ -236,8 +228,8 @@ class History:
         return tuple(
             Stack(name, tuple(self._series(key, key.removeprefix(prefix)) for key in keys), whole=whole)
             for name, keys, prefix, whole in (
-                ("endings", self._endings, f"rollout/{END}", True),
-                ("rewards", self._terms, f"rollout/{TERM}", False),
+                ("endings", self._groups["endings"], f"rollout/{END}", True),
+                ("rewards", self._groups["terms"], f"rollout/{TERM}", False),
             )
             if keys
         )
@@ -248,12 +240,12 @@ class History:
         Returns are each agent's own where there are several, or the return where the large plot shows the score.
         """
         returns = tuple(self._series(key, name) for key, name in self._returns_of.items())
-        after = "loss" if len(self._losses) > 1 else ""
+        after = "loss" if len(self._groups["losses"]) > 1 else ""
         return (
             *((returns,) if returns else ()),
             (self._series("rollout/mean_length", "episode length"),),
-            tuple(self._series(key, _name(key, after)) for key in self._losses) or (Series("loss"),),
-            tuple(self._series(key, _name(key)) for key in self._exploring) or (Series("entropy"),),
+            tuple(self._series(key, _name(key, after)) for key in self._groups["losses"]) or (Series("loss"),),
+            tuple(self._series(key, _name(key)) for key in self._groups["exploring"]) or (Series("entropy"),),
             (self._series("time/steps_per_second", "mean steps per second"),),
         )
 

@@ -123,8 +123,8 @@ class Mind:
     def _turn_to(self, number: int) -> None:
         self._number, (self._batch, self._slot, self.member) = number, self._slots[number]
         self.plan, self._space = self._slot.spec, self._batch.spec.actions
-        self._place = self._slot.rows.start // self._world.arenas + self.member
-        """Of the agent among those of its policy."""
+        self.place = int(self._slot.rows.start) // self._world.arenas + self.member
+        """Of the agent among those of its policy, which is its row in a world of one arena."""
         log, kinds = self._log, (Observation, Action, PolicyState, Reward)
         of_policy = [log.number_of(kind, self._batch.name) for kind in kinds]
         self._columns = (*of_policy, log.number_of(Terms, field="now"), log.number_of(Terms, field="total"))
@@ -165,7 +165,7 @@ class Mind:
 
     def _read(self, keyframe: Keyframe) -> Thought:
         """Return what the agent saw and did; where an episode begins what it sees, before it does anything."""
-        place, (seen, did, state, reward, terms, totals) = self._place, self._columns
+        place, (seen, did, state, reward, terms, totals) = self.place, self._columns
         before, after = keyframe.before, keyframe.columns
         return Thought(
             seen=before[seen][place],

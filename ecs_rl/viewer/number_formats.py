@@ -20,6 +20,11 @@ def count(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def result(value: float) -> str:
+    """Return a number of a curve: `218`, `0.012`, `1.5k`."""
+    return count(value) if abs(value) >= 1000 else short(value)
+
+
 def steady(value: float | None) -> str:
     """Return a count that is as long a moment later, so that a line of them does not dance: `41.0k`, `1.50M`."""
     if value is None or not math.isfinite(value):

@@ -11,7 +11,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.number_formats import count, short
+from ecs_rl.viewer.number_formats import result, short
 from ecs_rl.viewer.palette import DIM, GOOD, MAIN_LINE, PANEL, PURPLE, SECOND_LINE, TEXT, YELLOW, Colour, mix
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, draw_points, draw_whiskers, reach
 from ecs_rl.viewer.view import LearningView, Series
@@ -176,7 +176,4 @@ def _named(evaluations: Series, returns: Series) -> str:
 def newest_of(series: Series) -> str:
     """Return the newest number of a series, `""` if it has none."""
     good = series.y[np.isfinite(series.y)]
-    if not len(good):
-        return ""
-    value = float(good[-1])
-    return count(value) if abs(value) >= 1000 else short(value)
+    return result(float(good[-1])) if len(good) else ""

@@ -215,10 +215,10 @@ def test_every_kind_of_control_has_its_ways_and_only_the_watched_agents_part_is_
     state = np.zeros((batch.rows, getattr(decide, "state", 0)), np.float32)
     free = np.asarray(decide(seen, state).action, float).reshape(batch.rows, -1)  # type: ignore[union-attr]
     for _, (columns, value) in ways_of(show.mind.space):
-        ghosts._forced = columns, value
+        ghosts.forced, row = (columns, value), show.mind.place
         forced = np.asarray(world.policies[batch.name](seen, state).action, float).reshape(batch.rows, -1)  # type: ignore[union-attr]
-        assert (forced[ghosts.row, columns] == value).all()
-        forced[ghosts.row, columns] = free[ghosts.row, columns]
+        assert (forced[row, columns] == value).all()
+        forced[row, columns] = free[row, columns]
         np.testing.assert_array_equal(forced, free)
     ghosts.close()
 

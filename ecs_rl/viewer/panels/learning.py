@@ -16,7 +16,7 @@ import pygame
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.key_caps import draw_head_key
-from ecs_rl.viewer.number_formats import count, short
+from ecs_rl.viewer.number_formats import result
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, NIGHT, PANEL, PURPLE, SECOND_LINE, TEXT, Colour, mix
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, steady_reach
@@ -175,8 +175,7 @@ def _value_at(line: Series, step: float) -> str:
     good = np.isfinite(line.x) & np.isfinite(line.y)
     if not good.any():
         return ""
-    value = float(line.y[good][np.abs(line.x[good] - step).argmin()])
-    return count(value) if abs(value) >= 1000 else short(value)
+    return result(float(line.y[good][np.abs(line.x[good] - step).argmin()]))
 
 
 # --- painting ---------------------------------------------------------------------------------------------------------
