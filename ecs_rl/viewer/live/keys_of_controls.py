@@ -27,17 +27,8 @@ TURNS = frozenset(("steer", "turn", "spin", "twist", "rudder", "torque", "yaw", 
 ACROSS = frozenset(("x", "push", "move", "force", "slide", "paddle"))
 OPPOSITE = {"left": "right", "right": "left", "up": "down", "down": "up"}
 ARROWS: tuple[Pair, ...] = (("right", "left"), ("up", "down"))
-LETTERS: tuple[Pair, ...] = (
-    ("q", "a"),
-    ("w", "s"),
-    ("e", "d"),
-    ("r", "f"),
-    ("t", "g"),
-    ("y", "h"),
-    ("u", "j"),
-    ("i", "k"),
-)
-TRIGGERS = ("space", "z", "x", "c", "v", "b", "n", "m")
+LETTERS: tuple[Pair, ...] = tuple(zip("qwertyui", "asdfghjk", strict=True))
+TRIGGERS = ("space", *"zxcvbnm")
 OPTIONS = tuple("1234567890")
 SIGNS = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 """How keys are written on the screen."""
