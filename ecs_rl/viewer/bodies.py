@@ -40,7 +40,7 @@ def turned(points: F64, position: Point, angle: float) -> F64:
     return np.asarray(points @ np.array(((cos, sin), (-sin, cos))) + position)
 
 
-def draw_things(surface: pygame.Surface, objects: Objects, camera: Camera, scale: float, chosen: int | None) -> None:
+def draw_objects(surface: pygame.Surface, objects: Objects, camera: Camera, scale: float, chosen: int | None) -> None:
     """Draw all that is here of one look; `chosen` is the number of the one that stands out."""
     look = objects.look
     if look.mark:

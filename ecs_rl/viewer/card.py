@@ -117,6 +117,6 @@ def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Col
         pygame.draw.aacircle(surface, colour, at[-1], canvas.px(5))
 
 
-def step_told(share: float, step: int) -> str:
+def step_label(share: float, step: int) -> str:
     """Return how a policy is called by how far learning was."""
     return f"{share:.0%} of the way, step {count(step)}" if step else "at the start"

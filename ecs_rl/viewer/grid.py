@@ -10,7 +10,7 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64, Bool
-from ecs_rl.viewer.bodies import draw_things, reach_of, stamped, turned
+from ecs_rl.viewer.bodies import draw_objects, reach_of, stamped, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas, part_of
 from ecs_rl.viewer.draw import bar
@@ -139,7 +139,7 @@ def _paint_cell(cell: pygame.Surface, view: GridView, below: list[Objects], aren
         _paint_ground(cell, view.ground[arena], camera)
     for objects in below:
         one = Objects(objects.look, objects.position[arena], objects.angle[arena], objects.here[arena])
-        draw_things(cell, one, camera, MARK_SCALE, None)
+        draw_objects(cell, one, camera, MARK_SCALE, None)
 
 
 def _risen(ground: F64) -> bool:

@@ -20,7 +20,7 @@ from ecs_rl.viewer.annotations import (
     draw_velocity,
 )
 from ecs_rl.viewer.backdrop import paint_backdrop, round_length
-from ecs_rl.viewer.bodies import draw_things, turned
+from ecs_rl.viewer.bodies import draw_objects, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, line, rounded, smoothed
@@ -84,7 +84,9 @@ def draw_stage(
         draw_spring(target, camera.pixel(start), camera.pixel(end), canvas)
     for objects in above:
         chosen = stage.selected is not None and stage.selected.role == objects.look.name
-        draw_things(target, objects, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None)
+        draw_objects(
+            target, objects, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None
+        )
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=True)
     for hinge in stage.hinges:
@@ -113,7 +115,7 @@ def _paint_still(
     ground, camera, marks = shows
     paint_backdrop(surface, (ground, camera), canvas)
     for objects in marks:
-        draw_things(surface, objects, camera, canvas.scale, None)
+        draw_objects(surface, objects, camera, canvas.scale, None)
 
 
 def _annotate(surface: pygame.Surface, stage: StageView, camera: Camera, canvas: Canvas) -> None:

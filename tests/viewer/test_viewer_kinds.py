@@ -36,7 +36,7 @@ from ecs_rl.scene import (
     component,
 )
 from ecs_rl.shipped import ASSETS
-from ecs_rl.viewer.bodies import _draw_many, draw_body, draw_things
+from ecs_rl.viewer.bodies import _draw_many, draw_body, draw_objects
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.following import Following
@@ -272,7 +272,7 @@ def drawn(objects: Objects, one_by_one: bool = False) -> F64:
         for _, at, angle in objects.seen():
             draw_body(surface, objects.look, (at, angle), CAMERA, 1.0)
     else:
-        draw_things(surface, objects, CAMERA, 1.0, None)
+        draw_objects(surface, objects, CAMERA, 1.0, None)
     return np.asarray(pygame.surfarray.array3d(surface), dtype=float)
 
 
@@ -300,7 +300,7 @@ def test_a_member_that_is_chosen_stands_out_and_lies_on_top() -> None:
     pictures = []
     for chosen in (None, 0):
         surface = pygame.Surface((800, 500))
-        draw_things(surface, objects, CAMERA, 1.0, chosen)
+        draw_objects(surface, objects, CAMERA, 1.0, chosen)
         pictures.append(pygame.surfarray.array3d(surface).astype(int))
     yellow = [int(((p[..., 0] > 180) & (p[..., 2] < 130)).sum()) for p in pictures]
     assert not yellow[0]

@@ -15,7 +15,7 @@ from viewer_views import HULL, body
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer import sprites
-from ecs_rl.viewer.bodies import draw_things
+from ecs_rl.viewer.bodies import draw_objects
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.objects import Objects, SpriteView
@@ -45,7 +45,7 @@ def ship(tmp_path: Path) -> Path:
 
 def drawn(ship: Objects, *, chosen: bool = False, camera: Camera = CAMERA) -> pygame.Surface:
     surface = pygame.Surface((200, 200))
-    draw_things(surface, ship, camera, 1.0, 0 if chosen else None)
+    draw_objects(surface, ship, camera, 1.0, 0 if chosen else None)
     return surface
 
 
@@ -76,7 +76,7 @@ def test_its_rim_has_no_dark_edge_on_a_light_ground(tmp_path: Path) -> None:
     pygame.image.save(picture, tmp_path / "red.png")
     surface = pygame.Surface((200, 200))
     surface.fill((255, 255, 255))
-    draw_things(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, 1.0, None)
+    draw_objects(surface, a_ship(tmp_path / "red.png", 0.4), CAMERA, 1.0, None)
     assert pygame.surfarray.array3d(surface)[:, :, 0].min() >= 215, "only red, white, and what is between them"
 
 

@@ -13,7 +13,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.errors import EcsRlError
 from ecs_rl.runs.layout import milestones
 from ecs_rl.training.playback import Player
-from ecs_rl.viewer.card import SIZE, Path, paint_card, step_told
+from ecs_rl.viewer.card import SIZE, Path, paint_card, step_label
 from ecs_rl.viewer.films.picture_files import write_picture
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.live.playlist import algorithm_of
@@ -93,7 +93,7 @@ def _players(app: App) -> list[tuple[str, Mapping[str, Agent]]]:
     players = list[tuple[str, Mapping[str, Agent]]]()
     for step, share in steps.items():
         agents = Player.load(policies[step], scene=show.scene, algorithm=algorithm_of(show)).agents
-        players.append((step_told(share, step), agents))
+        players.append((step_label(share, step), agents))
     return [*players, (f"{'solved: ' if solved else ''}{show.label}", show.agents)]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import pygame
 
 from ecs_rl.viewer.live.hands import Hands
-from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.palette import GOOD
 from ecs_rl.viewer.panel import App, Chip, Command, Control
 
@@ -57,7 +56,7 @@ class Driving(Control):
         last: tuple[tuple[str, str], ...] = (("H", "hand it back"),)
         if stage.aside is not None:
             last = (("Y", "back"),)
-        elif isinstance(stage.playlist, HumanPlaylist):
+        elif stage.hands.counts:
             last = (("R", "again"), ("Backspace", "next"))
         first = (("Space", "go on"),) if stage.show.paused else ()
         return (*first, *stage.hands.controls.legend, *last, ("F1", "all keys"))

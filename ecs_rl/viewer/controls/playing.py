@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import pygame
 
-from ecs_rl.viewer.live.human import HumanPlaylist
 from ecs_rl.viewer.live_episode import KICK
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.palette import WARN
@@ -66,7 +65,7 @@ class Playing(Control):
         """Play the same episode again."""
         for show in app.stage.shows:
             show.restart()
-        if isinstance(app.stage.playlist, HumanPlaylist):
+        if app.stage.playlist is not None:
             app.stage.playlist.wait()
         app.say(f"{app.show.names[app.show.arena]} again")
 

@@ -72,6 +72,9 @@ class Playlist:
         for show in shows:
             show.go_to(following)
 
+    def wait(self) -> None:
+        """Hold the episode that has been brought to its beginning, where a person plays."""
+
     def note(self, number: int, shows: Sequence[LiveEpisode]) -> str:
         """Return where the playlist is, if there is one show, and how this one has fared."""
         again = ", again" if self.is_over else ""
