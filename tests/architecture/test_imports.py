@@ -60,12 +60,24 @@ def test_only_the_viewer_imports_pygame() -> None:
     assert outside(who_imports("pygame"), "ecs_rl/viewer/") == set()
 
 
-def test_a_panel_imports_neither_another_panel_nor_the_window() -> None:
-    panels = sorted((PACKAGE / "viewer" / "panels").glob("[!_]*.py"))
-    assert panels
-    window = ("ecs_rl.viewer.panels", "ecs_rl.viewer.panel_list", "ecs_rl.viewer.frame", "ecs_rl.viewer.live.window")
-    for path in panels:
-        inside = [module for module in imports(path) if f"{module}.".startswith(tuple(f"{name}." for name in window))]
+@pytest.mark.parametrize("room", ["panels", "controls"])
+def test_a_panel_and_a_control_import_neither_another_one_nor_the_window(room: str) -> None:
+    files = sorted((PACKAGE / "viewer" / room).glob("[!_]*.py"))
+    assert files
+    window = (
+        "panels",
+        "controls",
+        "panel_list",
+        "live.commands",
+        "live.window",
+        *(["frame"] if room == "panels" else []),
+    )
+    for path in files:
+        inside = [
+            module
+            for module in imports(path)
+            if f"{module}.".startswith(tuple(f"ecs_rl.viewer.{name}." for name in window))
+        ]
         assert inside == [], named(path)
 
 
