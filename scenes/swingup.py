@@ -36,6 +36,16 @@ SCENE = Scene(
             "checkpoint_every": "25k",
             "batch": 256,
         },
+        "td3": {
+            "arenas": 8,
+            "threads": 1,
+            "steps": "100k",
+            "eval_every": 4096,
+            "checkpoint_every": "25k",
+            "batch": 256,
+            "noise": 0.3,
+            "target_share": 0.02,
+        },
     },
 )
 

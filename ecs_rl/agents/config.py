@@ -29,6 +29,10 @@ def _weights_fit(widths: tuple[int, ...]) -> bool:
 
 
 Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
+PositiveShare = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and at most 1")]
+UpdatesPerStep = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0 and at most 1,000")]
+Noise = Annotated[float, Meta(ge=0, le=2)]
+"""Standard deviation of a lever, which goes from -1 to 1."""
 Widths = Annotated[
     tuple[Annotated[int, Meta(ge=1, le=8192)], ...],
     Meta(
@@ -256,9 +260,9 @@ class SACConfig(Settings):
     """Transitions in one gradient step."""
     warm_up: Natural = 1_000
     """Transitions gathered before learning starts."""
-    updates_per_step: Annotated[float, Meta(gt=0, le=1_000, description="a number above 0 and at most 1,000")] = 1.0
+    updates_per_step: UpdatesPerStep = 1.0
     """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
-    target_share: Annotated[float, Meta(gt=0, le=1, description="a number above 0 and at most 1")] = 0.005
+    target_share: PositiveShare = 0.005
     """Share of the way that the target critics go to the critics after each gradient step."""
     temperature: Positive = 1.0
     """What a unit of entropy is worth in reward, at the start."""
@@ -282,6 +286,44 @@ class SACConfig(Settings):
 
     def __post_init__(self) -> None:
         _fit("sac", self)
+
+
+@dataclass(frozen=True)
+class TD3Config(Settings):
+    """Twin delayed deep deterministic policy gradient: an off-policy learner for levers, one best setting for each."""
+
+    lr: Positive = 1e-3
+    """Adam's learning rate, of policy and critics alike."""
+    gamma: Share = 0.99
+    """Discount per tick."""
+    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    """Transitions that the replay memory keeps."""
+    batch: Rows = 128
+    """Transitions in one gradient step."""
+    warm_up: Natural = 1_000
+    """Transitions gathered before learning starts, with levers set at random."""
+    updates_per_step: UpdatesPerStep = 1.0
+    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
+    policy_every: Count = 2
+    """Gradient steps of the critics for each one of the policy and of the targets."""
+    target_share: PositiveShare = 0.005
+    """Share of the way that the targets go to policy and critics each time."""
+    noise: Noise = 0.1
+    """Standard deviation of what exploring adds to each lever."""
+    target_noise: Noise = 0.2
+    """Standard deviation of what is added to the target policy's levers, so that no value rests on one setting."""
+    noise_limit: Noise = 0.5
+    """The most that `target_noise` adds or takes away."""
+    normalise_observations: bool = False
+    """Shift and scale observations by their running mean and deviation."""
+    hidden: Widths = (64, 64)
+    """Width of each hidden layer, of the policy and of both critics alike."""
+    activation: Activation = "relu"
+    """What stands between two layers."""
+    sliders: ClassVar[Mapping[str, Slider]] = {"lr": LEARNING_RATE, "noise": Slider(0.0, 1.0, needs="levers")}
+
+    def __post_init__(self) -> None:
+        _fit("td3", self)
 
 
 def learning_rate(config: PPOConfig | DQNConfig, progress: float) -> float:

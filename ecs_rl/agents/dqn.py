@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.action_values import ActionValues, Choices
-from ecs_rl.agents.base import Demonstration, PolicyOutput, State
+from ecs_rl.agents.base import Demonstration, PolicyOutput
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
 from ecs_rl.agents.imitation import Batch as Example
@@ -208,12 +208,6 @@ class DQN(ReplayLearner):
 
     def _are_actions(self, actions: Tensor) -> bool:
         return self._values.are_options(actions)
-
-    def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`, for both networks."""
-        super().load_policy_state(state)
-        for network in (self._online, self._slow):
-            network.flat.copy_(self._parameters.flat)
 
 
 def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:

@@ -23,7 +23,7 @@ from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser
 from ecs_rl.agents.state import Parts, check_finite, check_loadable, copies, load
 from ecs_rl.errors import DivergedError
-from ecs_rl.spaces import Floats, PolicySpec
+from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 from ecs_rl.spaces import Layout as ObservationLayout
 
 
@@ -71,6 +71,10 @@ class Learner(ABC):
     @abstractmethod
     def _check(self, state: State) -> None:
         """Raise CheckpointError for a state that fits by its shapes and still cannot be; nothing is loaded yet."""
+
+    @abstractmethod
+    def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
+        """Return the decision for every row; nothing but the random streams changes."""
 
     # --- one step ---------------------------------------------------------------------------------------------------
 

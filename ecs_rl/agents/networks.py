@@ -39,6 +39,12 @@ class Parameters:
             for flat in (self.flat, self.flat_grad)
         )
 
+    def part(self, prefix: str) -> Parameters:
+        """Return the parameters whose names begin so, neighbours: the same numbers, with gradients of their own."""
+        shapes = {name: shape for name, shape in self.shapes.items() if name.startswith(prefix)}
+        first, size = self.value[next(iter(shapes))].storage_offset(), sum(map(math.prod, shapes.values()))
+        return Parameters(shapes, self.flat[first : first + size])
+
     def beside(self) -> Parameters:
         """Return the same numbers with gradients of their own: for another part of a batch."""
         return Parameters(self.shapes, self.flat)

@@ -11,11 +11,13 @@ VALUES = "values"
 """Values of options, the state's own first if dueling, by a network `q`; some actions are random while exploring."""
 SQUASHED = "squashed"
 """Means of levers, logarithms of their spreads, scores of options; a lever is the hyperbolic tangent of its output."""
+TANH = "tanh"
+"""Levers alone: the hyperbolic tangent of each output; exploring adds normal noise, the setting `noise`."""
 
 FORBIDDEN = -1e9
 """What is added to the score or value of an option that is not allowed."""
 
-HEADS = (DISTRIBUTION, VALUES, SQUASHED)
+HEADS = (DISTRIBUTION, VALUES, SQUASHED, TANH)
 
 EARLIER = {
     "ppo": (DISTRIBUTION, {"network": "mlp", "activation": "tanh", "shared": False, "normalise_observations": True}),

@@ -55,9 +55,9 @@ class ReplayLearner(Learner):
         self._due = np.zeros(())  # what `_per_row` has brought and no gradient step has paid off
         self._newest = torch.zeros(len(self.METRICS), dtype=torch.float64)
 
-    def _begin_steps(self, parameters: Parameters) -> None:
-        """Let the optimiser move these parameters, which have their first values."""
-        self._learns, self._adam = parameters, Adam(parameters, ADAM_EPSILON)
+    def _begin_steps(self, parameters: Parameters, *parts: Parameters) -> None:
+        """Let one optimiser move these parameters, which have their first values, or an optimiser for each part."""
+        self._learns, self._adams = parameters, [Adam(part, ADAM_EPSILON) for part in parts or (parameters,)]
         self._sound = parameters.flat.clone()  # the newest that gave a finite gradient
 
     # --- what an algorithm says -------------------------------------------------------------------------------------
@@ -131,10 +131,11 @@ class ReplayLearner(Learner):
         """Return the exponent of the importance weights of transitions that are drawn by priority."""
         return 1.0
 
-    def _move(self, lr: float) -> None:
-        """Take the optimiser's step, now that the gradient is known to be finite."""
+    def _move(self, lr: float, parts: int | None = None) -> None:
+        """Take the step of the first `parts` optimisers, or of all, now that the gradient is known to be finite."""
         self._sound.copy_(self._learns.flat)
-        self._adam.step(lr)
+        for adam in self._adams[:parts]:
+            adam.step(lr)
 
     def _undo(self) -> None:
         self._learns.flat.copy_(self._sound)
@@ -154,9 +155,11 @@ class ReplayLearner(Learner):
         shares = []
         for batch in examples.batches(self._random, steps=IMITATING):
             shares.append(self._imitate(batch))
-            self._adam.step(c.lr)
+            for adam in self._adams:
+                adam.step(c.lr)
         self._copy_to_targets()
-        self._adam.forget()
+        for adam in self._adams:
+            adam.forget()
         self._sound.copy_(self._learns.flat)
         return fmean(shares[-10:])
 
@@ -176,9 +179,13 @@ class ReplayLearner(Learner):
         return {**self._parameters.value, **prefixed("normaliser", self._normaliser.moments.parts)}
 
     def _learning_parts(self) -> Parts:
+        first, *others = self._adams
+        moments = prefixed("adam", first.moments)
+        for number, adam in enumerate(others, 2):
+            moments |= prefixed(f"adam{number}", adam.moments)
         return {
             **self._target_parts(),
-            **prefixed("adam", self._adam.moments),
+            **moments,
             **prefixed("waiting", self._unfinished.parts),
             **prefixed("memory", self._memory.parts),
             "shown": self._held,
@@ -201,6 +208,13 @@ class ReplayLearner(Learner):
         open_rows = unfinished["table"][unfinished["open"]]
         if not all(self._are_actions(some[:, self._actions]) for some in (rows, open_rows)):
             raise CheckpointError(f"the saved agent remembers actions that are none of {self.spec.actions.about}")
+
+    def load_policy_state(self, state: State) -> None:
+        """Take over a policy saved by `policy_state`, for what learns and for the targets too."""
+        super().load_policy_state(state)
+        self._learns.flat.copy_(self._parameters.flat)
+        self._copy_to_targets()
+        self._sound.copy_(self._learns.flat)
 
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""

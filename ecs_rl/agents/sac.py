@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.base import PolicyOutput, State
+from ecs_rl.agents.base import PolicyOutput
 from ecs_rl.agents.config import SACConfig
 from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
@@ -274,12 +274,6 @@ class SAC(ReplayLearner):
 
     def _are_actions(self, actions: Tensor) -> bool:
         return self._layout.can_be(actions.numpy())
-
-    def load_policy_state(self, state: State) -> None:
-        """Take over a policy saved by `policy_state`, its critics as the targets too."""
-        super().load_policy_state(state)
-        self._copy_to_targets()
-        self._sound.copy_(self._parameters.flat)
 
 
 def ways_to_choose(space: ActionSpace) -> int:

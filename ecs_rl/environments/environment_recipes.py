@@ -42,6 +42,10 @@ NAMED: Mapping[str, Mapping[str, Recipe]] = {
             "arenas": 4, "threads": 1, "steps": "20k", "eval_every": 1_000, "checkpoint_every": "10k",
             "lr": 3e-3, "gamma": 0.95, "warm_up": 400, "temperature": 0.2,
         },
+        "td3": {
+            "arenas": 4, "threads": 1, "steps": "20k", "eval_every": 1_000, "checkpoint_every": "10k",
+            "gamma": 0.95, "warm_up": 400,
+        },
     },
 }  # fmt: skip
 SOLVED_AT: Mapping[str, float] = {"Pendulum-v1": -200.0}

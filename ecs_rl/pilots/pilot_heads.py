@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecs_rl.agents.policy_heads import FORBIDDEN, SQUASHED, VALUES
+from ecs_rl.agents.policy_heads import FORBIDDEN, SQUASHED, TANH, VALUES
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
 from ecs_rl.pilots.source import SavedPolicy
 from ecs_rl.spaces import Composed, Discrete, spans
@@ -27,8 +27,8 @@ class LeverHead:
     """Numbers between -1 and 1."""
 
     outputs: slice
-    spread: slice | Array
-    """The logarithms of their deviations: other outputs, or learned numbers."""
+    spread: slice | Array | None
+    """The logarithms of their deviations: other outputs, or learned numbers; None where noise is added to levers."""
     squashed: bool
     """Whether the hyperbolic tangent is taken of them; they are cut off at -1 and 1 otherwise."""
 
@@ -45,6 +45,8 @@ class Head:
         self.several = isinstance(space, Composed)
         self.epsilon = _epsilon(saved) if saved.head == VALUES else 0.0
         """Share of choices that are drawn with equal chances."""
+        self.noise = float(saved.config["noise"]) if saved.head == TANH else 0.0
+        """Standard deviation of what exploring adds to levers that have no spread of their own."""
         self.draws = saved.head != VALUES
         places, needed = _places(saved)
         if width != needed:
@@ -56,6 +58,8 @@ class Head:
                 self.parts.append(ChoiceHead(at))
             elif saved.head == SQUASHED:
                 self.parts.append(LeverHead(at, slice(space.levers + at.start, space.levers + at.stop), squashed=True))
+            elif saved.head == TANH:
+                self.parts.append(LeverHead(at, None, squashed=True))
             else:
                 spread = saved.tensors["policy/log_std"][lever : lever + part.levers]
                 self.parts.append(LeverHead(at, spread, squashed=False))
@@ -86,10 +90,14 @@ class Head:
                 choice = (outputs + random.gumbel(size=outputs.shape)).argmax(1)
                 actions.append(choice[:, None].astype(np.float32) if self.several else choice)
                 continue
+            noise = random.standard_normal(outputs.shape)
+            if part.spread is None:
+                actions.append(np.clip(np.tanh(outputs) + self.noise * noise, -1.0, 1.0).astype(np.float32))
+                continue
             log_std = output[:, part.spread] if isinstance(part.spread, slice) else part.spread
             if part.squashed:
                 log_std = np.clip(log_std, SMALLEST, LARGEST)
-            drawn = outputs + np.exp(log_std) * random.standard_normal(outputs.shape)
+            drawn = outputs + np.exp(log_std) * noise
             actions.append((np.tanh(drawn) if part.squashed else np.clip(drawn, -1.0, 1.0)).astype(np.float32))
         return actions[0] if len(actions) == 1 else np.concatenate(actions, axis=1)
 

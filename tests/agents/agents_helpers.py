@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, make_agent
+from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, TD3Config, make_agent
 from ecs_rl.spaces import TRIGGER
 from ecs_rl.testing.transitions import CHOICES, MIXED, ROWS, play, same, some_experience, some_observation
 from ecs_rl.testing.transitions import LEVERS as MOTORS
@@ -18,6 +18,7 @@ SEVERAL = PolicySpec(
 SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
 SMALL_SAC = SACConfig(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
+SMALL_TD3 = TD3Config(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
 FULL_DQN = replace(
     SMALL_DQN,
     n_step=3,
@@ -39,6 +40,7 @@ KINDS = (
     "sac",
     "sac continuous",
     "sac mixed",
+    "td3",
 )
 SPECS = {
     "ppo continuous": MOTORS,
@@ -47,6 +49,7 @@ SPECS = {
     "dqn full": SEVERAL,
     "sac continuous": MOTORS,
     "sac mixed": MIXED,
+    "td3": MOTORS,
 }
 CONFIGS = {
     "ppo": SMALL_PPO,
@@ -54,6 +57,7 @@ CONFIGS = {
     "dqn": SMALL_DQN,
     "dqn full": FULL_DQN,
     "sac": SMALL_SAC,
+    "td3": SMALL_TD3,
 }
 
 

@@ -19,6 +19,7 @@ from ecs_rl.agents import (
     PolicySpec,
     PPOConfig,
     SACConfig,
+    TD3Config,
     make_agent,
 )
 from ecs_rl.agents.config import AgentConfig
@@ -86,7 +87,9 @@ DQN = DQNConfig(batch=32, warm_up=200, learn_every=16, epsilon_steps=2000, lr=3e
 SAC = SACConfig(
     batch=64, warm_up=200, updates_per_step=1 / 8, lr=3e-3, hidden=(32,), gamma=0.9, choice_entropy=0.1, temperature=0.1
 )
+TD3 = TD3Config(batch=64, warm_up=200, updates_per_step=1 / 8, lr=3e-3, hidden=(32,), gamma=0.9, noise=0.3)
 SETTINGS: dict[str, AgentConfig] = {"ppo": PPO, "dqn": DQN, "sac": SAC}
+LEVERS: dict[str, AgentConfig] = {"ppo": PPO, "sac": SAC, "td3": TD3}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -101,10 +104,10 @@ def test_a_bandit_with_two_arms_is_learned(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+@pytest.mark.parametrize("name", LEVERS)
 def test_a_bandit_with_a_continuous_arm_is_learned(name: str, seed: int) -> None:
     world = Bandit(seed, continuous=True)
-    agent = make_agent(name, world.spec, SETTINGS[name], seed=seed, rows=ROWS)
+    agent = make_agent(name, world.spec, LEVERS[name], seed=seed, rows=ROWS)
     train(agent, world, 800)
     x = np.linspace(-1, 1, 200, dtype=np.float32)
     action = agent.act(np.stack([x, x * 0], 1), ActMode.GREEDY).action

@@ -54,6 +54,11 @@ class TestSAC(AgentContract):
     bootstraps = True
 
 
+class TestTD3(AgentContract):
+    algorithm = "td3"
+    config = CONFIGS["td3"]
+
+
 class TestPPOThatRemembers(AgentContract):
     algorithm = "ppo"
     config = CONFIGS["ppo gru"]
@@ -166,7 +171,7 @@ def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names(kind: s
     assert agent.parameters_sha256() != digest.hexdigest()
 
 
-@pytest.mark.parametrize("kind", ["ppo", "dqn", "sac"])
+@pytest.mark.parametrize("kind", ["ppo", "dqn", "sac", "td3"])
 def test_one_bad_number_makes_an_agent_not_finite(kind: str) -> None:
     agent = small_agent(kind)
     assert agent.is_finite()

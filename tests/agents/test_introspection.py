@@ -44,13 +44,13 @@ def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
     kinds = {"ppo": "probabilities", "ppo gru": "probabilities", "sac": "probabilities"}
-    kinds |= {f"{name} continuous": "levers" for name in ("ppo", "sac")}
+    kinds |= dict.fromkeys(("ppo continuous", "sac continuous", "td3"), "levers")
     kinds |= {f"{name} mixed": "mixture" for name in ("ppo", "sac")}
     assert seen.kind == kinds.get(kind, "values")
     assert seen.does.shape == (rows, len(agent.spec.actions.names))
     assert seen.value.shape == (rows,)
     assert [seen.does.dtype, seen.value.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
-    if kind.endswith("continuous"):
+    if seen.kind == "levers":
         assert (seen.does == greedy).all()
     elif kind.endswith("mixed"):
         steer, fire = seen.does[:, :3].argmax(axis=1), seen.does[:, 4:].argmax(axis=1)
@@ -76,7 +76,7 @@ def test_probabilities_sum_to_one_and_are_those_of_the_sampled_choices(kind: str
     assert np.bincount(drawn, minlength=3) / len(drawn) == pytest.approx(does[0], abs=0.01)
 
 
-@pytest.mark.parametrize("kind", ["ppo continuous", "sac continuous"])
+@pytest.mark.parametrize("kind", ["ppo continuous", "sac continuous", "td3"])
 def test_the_spread_is_that_of_the_sampled_levers(kind: str) -> None:
     agent, observation = played(kind, 60), some_observation(np.random.default_rng(1), 1)
     seen = look(agent, observation)

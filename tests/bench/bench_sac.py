@@ -10,12 +10,14 @@ from collections.abc import Callable
 from copy import deepcopy
 from itertools import pairwise
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ecs_rl.agents import ActMode, Continuous, Experience, PolicySpec, SACConfig
+from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.sac import SAC
 
 OBSERVATIONS, LEVERS = 4, 1
@@ -80,16 +82,15 @@ class Plain:
                     slow.lerp_(fast, self.c.target_share)
 
 
-def filled(config: SACConfig, rows: int = 100) -> SAC:
-    """Return an agent with a full memory of random transitions."""
-    agent, random = SAC(SPEC, config, seed=0, rows=rows), np.random.default_rng(0)
-    for _ in range(config.memory // rows):
+def filled(agent: ReplayLearner, rows: int = 100) -> None:
+    """Fill the memory with random transitions."""
+    random = np.random.default_rng(0)
+    for _ in range(agent.config.memory // rows):
         x, after = random.normal(size=(2, rows, OBSERVATIONS)).astype(np.float32)
         decision = agent.act(x, ActMode.EXPLORE)
         over = random.random(rows) < 0.01
         reward = random.normal(size=rows).astype(np.float32)
         agent.observe(Experience(x, decision.action, reward, after, over, np.zeros(rows, bool)))
-    return agent
 
 
 def rates(work: Callable[[], None], steps: int) -> tuple[float, float]:
@@ -100,31 +101,48 @@ def rates(work: Callable[[], None], steps: int) -> tuple[float, float]:
     return steps / (perf_counter() - clock), steps / (process_time() - processor)
 
 
-def main() -> None:
-    """Print both rates and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def asked_for(about: str | None) -> argparse.Namespace:
+    """Return what the command line says."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--hidden", type=int, nargs="+", default=[64, 64])
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=10)
-    asked = parser.parse_args()
-    config = SACConfig(batch=asked.batch, hidden=tuple(asked.hidden), memory=10_000, warm_up=0, updates_per_step=1_000)
-    agent, plain = filled(config), Plain(config)
+    return parser.parse_args()
+
+
+def settings_of(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of both sides."""
+    hidden = tuple(asked.hidden)
+    return {"batch": asked.batch, "hidden": hidden, "memory": 10_000, "warm_up": 0, "updates_per_step": 1_000}
+
+
+def compare(agent: ReplayLearner, plain_step: Callable[..., None], asked: argparse.Namespace) -> None:
+    """Print the rates of an agent and of its plain counterpart, and their ratio."""
+    filled(agent)
     learning = agent.learn(0.0)
-    found: dict[str, list[tuple[float, float]]] = {"ours": [], "torch autograd": []}
+    measured: dict[str, list[tuple[float, float]]] = {"ours": [], "torch autograd": []}
 
     def replayed() -> list[Tensor]:
         # What our own steps have drawn is of inference mode, and autograd cannot remember it: a copy it can.
-        return [each.clone() for each in agent._memory.draw(config.batch, agent._random)[:5]]
+        return [part.clone() for part in agent._memory.draw(asked.batch, agent._random)[:5]]
 
     for _ in range(asked.rounds):
-        found["ours"].append(rates(lambda: next(learning), asked.steps))
-        found["torch autograd"].append(rates(lambda: plain.step(*replayed()), asked.steps // 5))
-    print(f"SAC, {OBSERVATIONS} observations, {LEVERS} lever, {asked.hidden} ReLU, batch {asked.batch}, one thread")
-    best = {name: tuple(max(each) for each in zip(*told, strict=True)) for name, told in found.items()}
-    for name, (clock, processor) in best.items():
-        print(f"  {name:15} {clock:8,.0f} updates/s, {processor:8,.0f} a second of processor (best of {asked.rounds})")
+        measured["ours"].append(rates(lambda: next(learning), asked.steps))
+        measured["torch autograd"].append(rates(lambda: plain_step(*replayed()), asked.steps // 5))
+    name = agent.name.upper()
+    print(f"{name}, {OBSERVATIONS} observations, {LEVERS} lever, {asked.hidden} ReLU, batch {asked.batch}, one thread")
+    best = {side: tuple(max(rate) for rate in zip(*both, strict=True)) for side, both in measured.items()}
+    for side, (clock, processor) in best.items():
+        print(f"  {side:15} {clock:8,.0f} updates/s, {processor:8,.0f} a second of processor (best of {asked.rounds})")
     print(f"  {'ratio':15} {best['ours'][1] / best['torch autograd'][1]:8.1f}")
+
+
+def main() -> None:
+    """Print both rates and their ratio."""
+    asked = asked_for(__doc__)
+    config = SACConfig(**settings_of(asked))
+    compare(SAC(SPEC, config, seed=0, rows=100), Plain(config).step, asked)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ RECIPES = [
     ("swingup", "ppo"),
     ("lander", "ppo"),
     ("lander", "dqn"),
+    ("gym:Pendulum-v1", "td3"),
 ]
-LONG = [("swingup", "sac"), ("lander", "sac")]
+LONG = [("swingup", "sac"), ("lander", "sac"), ("swingup", "td3")]
 """Recipes that take a quarter of a minute of processor time or more."""
 
 

@@ -14,7 +14,7 @@ from live_windows import TINY, Live, down, moved, same, up, watching
 from mixed_controls import MIXED
 
 from ecs_rl.agents.base import Agent, output_of
-from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig
+from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig, TD3Config
 from ecs_rl.agents.explain import pulls
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
@@ -32,6 +32,7 @@ CONFIGS = {
     "ppo": PPOConfig(hidden=(8,)),
     "dqn": DQNConfig(hidden=(8,)),
     "sac": SACConfig(hidden=(8,)),
+    "td3": TD3Config(hidden=(8,)),
     "gru": PPOConfig(hidden=(8,), network="gru", state=8),
 }
 
@@ -43,7 +44,7 @@ def show_of(scene: str, agent: str = "ppo", *, arenas: int = 2) -> LiveEpisode:
     return LiveEpisode(loaded, agents, seeds=range(arenas))
 
 
-@pytest.fixture(params=["ppo", "gru", "dqn", "sac", "levers", "mixed", "tag", "sumo"])
+@pytest.fixture(params=["ppo", "gru", "dqn", "sac", "levers", "td3", "mixed", "tag", "sumo"])
 def show(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveEpisode]:
     if request.param == "mixed":
         path = tmp_path / "mixed.py"
@@ -51,8 +52,8 @@ def show(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveEpisode
         made = show_of(str(path), "sac")
     elif request.param in ("tag", "sumo"):
         made = show_of(game(request.param))
-    elif request.param == "levers":
-        made = show_of("swingup")
+    elif request.param in ("levers", "td3"):
+        made = show_of("swingup", "td3" if request.param == "td3" else "ppo")
     else:
         made = show_of("lander", request.param)
     for _ in range(12):

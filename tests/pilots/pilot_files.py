@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from ecs_rl.agents import Agent, Composed, Continuous, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, make_agent
+from ecs_rl.agents import (
+    Agent,
+    Composed,
+    Continuous,
+    Discrete,
+    DQNConfig,
+    PolicySpec,
+    PPOConfig,
+    SACConfig,
+    TD3Config,
+    make_agent,
+)
 from ecs_rl.agents.team import join
 from ecs_rl.runs import Manifest, PolicyEntry, join_sections, sealed_pieces
 from ecs_rl.spaces import TRIGGER, Members, Picture
@@ -23,6 +34,7 @@ MIXED = PolicySpec(
     ("x", "y", "z"),
     Composed((Continuous(("gas",)), Discrete(("left", "stay", "right"), "steer"), Continuous(("brake", "lift")))),
 )
+TWO_PARTS = PolicySpec(("x", "y", "z"), Composed((Continuous(("gas",)), Continuous(("brake", "lift")))))
 PICTURES = PolicySpec(
     ("own", *(f"near {i}" for i in range(2 * 5 * 4)), "speed", *(f"far {i}" for i in range(1 * 3 * 3))),
     Discrete(("left", "stay", "right")),
@@ -49,6 +61,7 @@ MASKED_MIXED = replace(
 PPO = PPOConfig(hidden=(16, 12), rollout=2)
 DQN = DQNConfig(hidden=(16, 12), memory=20)
 SAC = SACConfig(hidden=(16, 12), memory=20, normalise_observations=True)
+TD3 = TD3Config(hidden=(16, 12), memory=20, noise=0.4)
 KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "ppo choice": ("ppo", CHOICE, PPO),
     "ppo levers": ("ppo", LEVERS, replace(PPO, activation="relu")),
@@ -68,6 +81,8 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "dqn masked": ("dqn", MASKED, replace(DQN, dueling=True, normalise_observations=True)),
     "dqn": ("dqn", CHOICE, DQN),
     "dqn dueling": ("dqn", SEVERAL, replace(DQN, dueling=True, normalise_observations=True, activation="tanh")),
+    "td3": ("td3", LEVERS, TD3),
+    "td3 in two parts": ("td3", TWO_PARTS, replace(TD3, normalise_observations=True, activation="tanh")),
 }
 KINDS |= {f"sac {i}": ("sac", spec, SAC) for i, spec in enumerate((CHOICE, LEVERS, SEVERAL, MIXED, MASKED_MIXED))}
 RECURRENT = [kind for kind in KINDS if kind.startswith("gru")]

@@ -33,7 +33,7 @@ def meant(saved_output: np.ndarray, policy: NumpyPolicy, agent: Agent) -> np.nda
     for part in policy.head.parts:
         mine = saved_output[:, part.outputs].astype(np.float64)
         if hasattr(part, "spread"):
-            told.append(np.tanh(mine) if agent.name == "sac" else mine)
+            told.append(np.tanh(mine) if agent.name in ("sac", "td3") else mine)
         elif agent.name == "dqn":
             dueling = policy.head.parts[0].outputs.start == 1
             told.append(saved_output[:, :1] + mine - mine.mean(1, keepdims=True) if dueling else mine)

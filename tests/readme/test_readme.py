@@ -159,7 +159,7 @@ def test_every_flag_that_is_named_exists() -> None:
         "--env-id",  # of CleanRL
         *flags_of(TrainSettings).values(),
     }
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z.-]*", TEXT)) <= known
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9.-]*", TEXT)) <= known
 
 
 def test_every_file_that_is_named_exists() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import DQN, PPO, SAC, SMALL, TINY, Told, changed_balance, metadata, play, train
+from command_runs import DQN, PPO, SAC, SMALL, TD3, TINY, Told, changed_balance, metadata, play, train
 
 from ecs_rl.agents.base import State
 from ecs_rl.agents.dqn import DQN as DqnAgent
@@ -92,6 +92,12 @@ def test_sac_with_a_learning_rate_far_too_large_diverges(tmp_path: Path) -> None
     told = train("swingup", *SMALL, *SAC, "--sac.lr", "1e20", "--json", "--runs", tmp_path)
     assert_diverged_and_saved(told)
     assert "lower sac.lr" in told.err
+
+
+def test_td3_with_a_learning_rate_far_too_large_diverges(tmp_path: Path) -> None:
+    result = train("swingup", *SMALL, *TD3, "--td3.lr", "1e20", "--json", "--runs", tmp_path)
+    assert_diverged_and_saved(result)
+    assert "lower td3.lr" in result.err
 
 
 def test_a_policy_that_sets_its_levers_to_nan_has_diverged_too(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import DQN, PPO, SAC, Told, metadata, rows, train
+from command_runs import DQN, PPO, SAC, TD3, Told, metadata, rows, train
 
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.errors import CommandError
@@ -28,6 +28,7 @@ CHANGES: dict[str, tuple[tuple[str, ...], Planned]] = {
         ("swingup", *SMALL, *SAC),
         [(480, "lever_entropy", -3.0), (960, "lr", 3e-4), (1200, "weight/effort", 9.0)],
     ),
+    "td3": (("swingup", *SMALL, *TD3), [(480, "noise", 0.5), (960, "lr", 3e-4), (1200, "noise", 0.0)]),
 }
 
 
@@ -157,13 +158,14 @@ def refused(name: str, value: float, *args: str) -> str:
 
 def test_what_may_change_depends_on_the_algorithm_and_the_scene() -> None:
     found = {}
-    for agent in ("ppo", "dqn", "sac"):
-        training = ready("balance", "--agent", agent, "--arenas", "4")
+    for scene, agent in (("balance", "ppo"), ("balance", "dqn"), ("balance", "sac"), ("swingup", "td3")):
+        training = ready(scene, "--agent", agent, "--arenas", "4")
         found[agent] = {name: training.live.now(name) for name in training.live.names}
         training.close()
     assert found["ppo"] == {"lr": 1e-3, "entropy": 0.0, "weight/upright": 1.0}
     assert found["dqn"] == {"lr": 1e-3, "epsilon": 1.0, "weight/upright": 1.0}
     assert found["sac"] == {"lr": 1e-3, "choice_entropy": 0.5, "weight/upright": 1.0}
+    assert found["td3"] == {"lr": 1e-3, "noise": 0.3, "weight/upright": 1.0, "weight/effort": 1.0}
 
 
 def test_a_setting_that_is_not_there_or_cannot_be_so_is_refused_in_words() -> None:

@@ -11,7 +11,7 @@ from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
 from score_scenes import DUEL, SHARED_DUEL
-from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, Told, train
+from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, SMALL_TD3, Told, train
 
 ARENAS, STEPS = 8, 2400
 POOL = ("--pool-every", "300", "--pool-size", "3")
@@ -89,6 +89,7 @@ CASES = (
     Case("dqn balance", "balance", SMALL_DQN),
     Case("ppo swingup", "swingup", SMALL_PPO),
     Case("sac swingup", "swingup", SMALL_SAC),
+    Case("td3 swingup", "swingup", SMALL_TD3),
     Case("ppo lander", "lander", SMALL_PPO),
     Case("dqn lander", "lander", SMALL_DQN),
     Case("ppo by path", "wild", SMALL_PPO, WILD),

@@ -39,6 +39,8 @@ SMALL_DQN: tuple[str, ...] = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.le
 SMALL_DQN += ("--dqn.hidden", "16", "--dqn.memory", "1000")
 SMALL_SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-per-step", "0.03125")
 SMALL_SAC += ("--sac.batch", "32", "--sac.hidden", "16", "--sac.memory", "1000")
+SMALL_TD3: tuple[str, ...] = ("--agent", "td3", "--td3.warm-up", "64", "--td3.updates-per-step", "0.03125")
+SMALL_TD3 += ("--td3.batch", "32", "--td3.hidden", "16", "--td3.memory", "1000")
 LOGS = ("train_episodes", "eval_episodes", "metrics")
 NEVER_READ = ("rollout/advantage", "rollout/returns")
 """Tensors that are worked out anew when the rollout is full: until then they hold what was there before."""
