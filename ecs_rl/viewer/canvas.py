@@ -243,15 +243,17 @@ class Canvas(FramePlaces):
     ) -> None:
         """Draw these ones of all sliders below each other, each between its name and its value.
 
-        `tall` is the height of one, `value` the width of its value, pixels; names have a third of the area.
+        `tall` is the height of one, `value` the width of its value, pixels.
         """
-        names, name = tuple(slider.name for slider in sliders), area.w // 3
+        names = tuple(slider.name for slider in sliders)
+        widest = max((self.width(name, SMALL + 0.5) for name in names), default=0)
+        column = min(widest + self.px(16), round(area.w * 0.4))
         for place, number in enumerate(numbers):
-            slider, bar = sliders[number], pygame.Rect(area.x + name, 0, area.w - name - value, self.px(4))
+            slider, bar = sliders[number], pygame.Rect(area.x + column, 0, area.w - column - value, self.px(4))
             bar.centery = area.y + place * tall + tall // 2
             changed = self.slider(bar, slider, number, names=names)
             at, colour = (area.x, bar.centery), TEXT if changed else DIM
-            self.write(self.surface, slider.name, at, size=SMALL + 0.5, colour=colour, width=name - self.px(8))
+            self.write(self.surface, slider.name, at, size=SMALL + 0.5, colour=colour, width=column - self.px(8))
             at = (area.right, bar.centery)
             self.write(self.surface, slider.value, at, size=SMALL + 0.5, face="numbers", anchor="right", colour=colour)
 

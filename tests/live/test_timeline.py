@@ -21,7 +21,7 @@ from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.watched_run import WatchedRun
-from ecs_rl.viewer.panels.joy import LASTS, JoyView
+from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.return_plot import x_reach
 
 
@@ -235,7 +235,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         live.window.advance(0.1, math.inf)
         live.window.advance(1.5, math.inf)
         live.draw()
-        assert live.window.views["joy"] == JoyView(1.5)
+        assert live.window.views["joy"] == 1.5
         stage = live.layout.stage
         drawn = pygame.surfarray.array3d(live.window.screen.picture())
         changed = (drawn != plain).any(axis=2)[stage.left : stage.right, stage.top : stage.bottom]

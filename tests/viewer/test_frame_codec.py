@@ -33,7 +33,6 @@ from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panel_list import PANELS
-from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.stage import StagesView
@@ -86,7 +85,7 @@ OF_PANELS: dict[str, Any] = (
         "help": HELP,
         "inspector": INSPECTOR,
         "profile": PROFILE,
-        "joy": JoyView(0.25),
+        "joy": 0.25,
         "tour": TourView("stage", "look", 1, 6),
         "weather": (SliderView("gravity", "9.8", 0.5, 0.5),),
         "settings": (SliderView("lr", "0.001", 0.5, 0.25, True),),

@@ -43,7 +43,6 @@ from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import DIM, GOOD, WARN
 from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.finding import FindingLine
-from ecs_rl.viewer.panels.joy import JoyView
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import Settings
@@ -145,7 +144,7 @@ def drawer(size: tuple[int, int]) -> pygame.Surface:
 def joy(size: tuple[int, int]) -> pygame.Surface:
     """Draw a stage on which a solved scene is celebrated, over the ribbon of what each tick earned."""
     surface, painter = pygame.Surface(size), Painter()
-    views = ground(status=STATUS, chips=(BEST_ACTIONS,), joy=JoyView(1.2), ribbon=RIBBON)
+    views = ground(status=STATUS, chips=(BEST_ACTIONS,), joy=1.2, ribbon=RIBBON)
     painter.draw(surface, views)
     return surface
 

@@ -19,7 +19,7 @@ from ecs_rl.viewer.canvas import RIBBON, STRIP, Canvas
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import PANEL, ROLES
-from ecs_rl.viewer.panels.joy import Joy, JoyView
+from ecs_rl.viewer.panels.joy import Joy
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.ribbon import EDGE, Ribbon
 from ecs_rl.viewer.plots import Axes
@@ -131,7 +131,7 @@ def test_confetti_falls_for_a_while_over_the_stage_alone() -> None:
         surface = pygame.Surface((360, 240))
         canvas = Canvas()
         canvas.begin(surface)
-        Joy().paint(canvas, JoyView(seconds), area)
+        Joy().paint(canvas, seconds, area)
         picture = lit(surface)
         seen.append(int(picture.sum()))
         picture[area.left : area.right, area.top : area.bottom] = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pygame
@@ -19,14 +18,7 @@ LASTS = 3.5
 """Seconds that it takes them to fall."""
 
 
-@dataclass(frozen=True)
-class JoyView:
-    """How long ago the scene was solved."""
-
-    seconds: float
-
-
-class Joy(Panel[JoyView]):
+class Joy(Panel[float]):
     """Celebrates a scene that was solved while the window was open."""
 
     name = "joy"
@@ -55,11 +47,11 @@ class Joy(Panel[JoyView]):
         if app.stage.is_single and app.stage.aside is None and app.run.untrained is not None:
             app.do("before and after")
 
-    def view(self, app: App) -> JoyView | None:
-        """Return the time since the scene was solved, None once that was celebrated or if it is not."""
-        return None if self._seconds is None else JoyView(self._seconds)
+    def view(self, app: App) -> float | None:
+        """Return the seconds since the scene was solved, None once that was celebrated or if it is not."""
+        return self._seconds
 
-    def paint(self, canvas: Canvas, view: JoyView, room: pygame.Rect) -> None:
+    def paint(self, canvas: Canvas, view: float, room: pygame.Rect) -> None:
         """Let confetti fall over the stage, and say that it is solved."""
         surface = canvas.surface
         chance = np.random.default_rng(7)  # always the same: it is a picture, and nothing that learns sees it
@@ -68,7 +60,7 @@ class Joy(Panel[JoyView]):
         surface.set_clip(room.clip(clip))
         colours = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE)
         for i in range(PIECES):
-            done = (view.seconds - late[i]) / (LASTS - 1.0)
+            done = (view - late[i]) / (LASTS - 1.0)
             if not 0.0 < done < 1.0:
                 continue
             at_x = room.x + x[i] * room.w + math.sin(6.0 * (done + sway[i])) * 14 * canvas.scale
@@ -82,7 +74,7 @@ class Joy(Panel[JoyView]):
             ]
             pygame.draw.polygon(surface, colours[i % len(colours)], corners)
         surface.set_clip(clip)
-        if view.seconds < LASTS - 0.5 and room.w > canvas.px(160):
+        if view < LASTS - 0.5 and room.w > canvas.px(160):
             box = pygame.Rect(0, 0, canvas.width("Solved!", LARGE + 10) + canvas.px(48), canvas.px(56))
             box.center = (room.centerx, room.y + round(room.h * 0.3))
             rounded(surface, box, PANEL, radius=canvas.px(12), edge=mix(PANEL, GOOD, 0.8), alpha=235)
