@@ -5,7 +5,6 @@ It is drawn on a surface of its own and needs no display.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +12,9 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
-from ecs_rl.files import Folder
 from ecs_rl.session.bootstrap import interval, iqm
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
+from ecs_rl.viewer.films.picture_files import save_png
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, SECOND_LINE, mix
 from ecs_rl.viewer.plots import draw_axes, draw_band, draw_line
@@ -35,9 +34,7 @@ def draw_seeds(
     curves = {seed: evaluations(run, score) for seed, run in runs.items()}
     surface = pygame.Surface(SIZE)
     paint_seeds(surface, {seed: curve for seed, curve in curves.items() if len(curve.x)}, title, solved_at, score)
-    picture = io.BytesIO()
-    pygame.image.save(surface, picture, "picture.png")
-    Folder(path.parent).write(path.name, picture.getvalue(), sync=False)
+    save_png(surface, path)
 
 
 def evaluations(run: Path, score: str) -> Series:

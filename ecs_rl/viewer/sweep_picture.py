@@ -5,7 +5,6 @@ It is drawn on a surface of its own and needs no display.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pygame
 
-from ecs_rl.files import Folder
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
+from ecs_rl.viewer.films.picture_files import save_png
 from ecs_rl.viewer.number_formats import short
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_line, reach, write_below
@@ -67,9 +66,7 @@ def draw_sweep(view: SweepView, path: Path) -> None:
     """Draw a sweep into a PNG; StorageError if it cannot be written."""
     surface = pygame.Surface(SIZE)
     paint_sweep(surface, view)
-    picture = io.BytesIO()
-    pygame.image.save(surface, picture, "picture.png")
-    Folder(path.parent).write(path.name, picture.getvalue(), sync=False)
+    save_png(surface, path)
 
 
 def paint_sweep(surface: pygame.Surface, view: SweepView) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,15 @@ from pathlib import Path
 import pygame
 
 from ecs_rl.console import tell
+from ecs_rl.files import Folder
 from ecs_rl.viewer.panel import App
+
+
+def save_png(surface: pygame.Surface, path: Path) -> None:
+    """Write a picture as a whole or not at all; StorageError if it cannot be written."""
+    data = io.BytesIO()
+    pygame.image.save(surface, data, "picture.png")
+    Folder(path.parent).write(path.name, data.getvalue(), sync=False)
 
 
 def stamp() -> str:
