@@ -58,6 +58,11 @@ class Hit(msgspec.Struct, frozen=True):
     away: Point = (0.0, 0.0)
     """Pixels right and down of the middle of that picture."""
 
+    @property
+    def along(self) -> float:
+        """How far right within the part it is, 0 to 1 also where it was dragged out."""
+        return min(max(self.share[0], 0.0), 1.0)
+
 
 class Gesture(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """What the user does with the mouse.

@@ -46,7 +46,7 @@ class Toy(Panel[ToyView]):
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         if hit.part == "slider":
-            self.ripeness = min(max(hit.share[0], 0.0), 1.0)
+            self.ripeness = hit.along
         elif hit.part == "row" and gesture.kind == "click":
             self.fruit = hit.index
             app.say(FRUITS[hit.index])

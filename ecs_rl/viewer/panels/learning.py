@@ -137,7 +137,7 @@ class Learning(Panel[DrawerView]):
             return
         if app.run.checkpoints is None or self._curves is None or self._timeline(app) is None:
             return
-        share, (_, newest) = min(max(hit.share[0], 0.0), 1.0), x_reach(self._curves)
+        share, (_, newest) = hit.along, x_reach(self._curves)
         app.run.checkpoints.seek(share * newest, newest, app.stage.shows)
 
     def tip(self, view: DrawerView, hit: Hit) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ class MindPanel(Panel[MindView]):
         if ask.asks_why and hit.part == "bar" and gesture.kind in ("click", "grab", "drag"):
             if hit.index < len(self._view.sees):
                 low, high = range_of(self._view.sees[hit.index])
-                ask.turn(hit.index, low + (high - low) * min(max(hit.share[0], 0.0), 1.0))
+                ask.turn(hit.index, low + (high - low) * hit.along)
         elif ask.asks_why and hit.part == "option" and clicks:
             ask.explain(hit.index)
         elif ask.maps and hit.part == "name" and clicks:

@@ -186,7 +186,7 @@ class Scrubber(Panel[ScrubberView]):
         """Go to the moment under the mouse."""
         if gesture.kind in ("click", "grab", "drag"):
             lead = lead_of(app.stage.shows)
-            ago = lead.seconds * min(max(1.0 - hit.share[0], 0.0), 1.0)
+            ago = lead.seconds * (1.0 - hit.along)
             _go(app, lead.here + round((lead.ago - ago) / app.show.scene.dt))
             app.stage.pause(True)
 

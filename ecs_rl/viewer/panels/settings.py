@@ -96,7 +96,7 @@ class Settings(Panel[SettingsView]):
             return
         if gesture.kind in ("click", "grab", "drag"):
             self.held = hit.index
-            name, share = live.names[hit.index], min(max(hit.share[0], 0.0), 1.0)
+            name, share = live.names[hit.index], hit.along
             slider, first = live.slider(name), live.first[name]
             self._asked[name] = first if abs(share - slider.share(first)) < SNAPS else slider.value(share)
         if gesture.kind in ("click", "drop"):

@@ -99,7 +99,7 @@ class Weather(Panel[WeatherView]):
         """Move the slider under the mouse."""
         if hit.part != "slider" or gesture.kind not in ("click", "grab", "drag"):
             return
-        share = min(max(hit.share[0], 0.0), 1.0)
+        share = hit.along
         usual = 0.5 if hit.index else _usual_gravity(app.show.scene.gravity)
         setting = None if abs(share - usual) < NEAR else share
         if hit.index:
