@@ -69,7 +69,7 @@ def draw_stage(
     below = tuple(takewhile(lambda objects: objects.look.mark, stage.objects))
     canvas.lay(surface, area, name, (stage.ground, camera, below), _paint_still)
     draw_field(target, stage.field, camera, canvas)
-    above = stage.objects[len(below) :]
+    above, selected = stage.objects[len(below) :], stage.selected
     for objects in above:
         for trail in objects.trails:
             draw_trail(target, trail, objects.look.colour, camera, marked=bool(below))
@@ -83,10 +83,8 @@ def draw_stage(
     for start, end in stage.springs:
         draw_spring(target, camera.pixel(start), camera.pixel(end), canvas)
     for objects in above:
-        chosen = stage.selected is not None and stage.selected.role == objects.look.name
-        draw_objects(
-            target, objects, camera, canvas.scale, stage.selected.member if chosen and stage.selected else None
-        )
+        chosen = selected.member if selected is not None and selected.role == objects.look.name else None
+        draw_objects(target, objects, camera, canvas.scale, chosen)
     if stage.particles is not None:
         draw_particles(target, stage.particles, camera, glowing=True)
     for hinge in stage.hinges:
