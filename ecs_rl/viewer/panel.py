@@ -168,7 +168,7 @@ class App(Protocol):
 
 
 class Control:
-    """Keys, and modes with their chips: all but `name` may stay as it is here."""
+    """Keys, and modes with their chips: all but `name` may stay as it is here, and is not called each frame then."""
 
     name: ClassVar[str]
     """Its switch, its key in a frame, its section in reports of mistakes."""
