@@ -301,6 +301,13 @@ class PolicySpec:
     """How its network's outputs become actions: a name of `agents/policy_heads.py`, "" if only its learner knows."""
     allowed: tuple[tuple[int, int], ...] = ()
     """Numbers of an observation that are 1, or 0 where an option must not be chosen, each with the option's output."""
+    critic_sees: tuple[str, ...] = ()
+    """The name of each number behind an observation that only a critic sees while it learns."""
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The name of each number in a row, those of the critic included."""
+        return (*self.observations, *self.critic_sees)
 
     def __post_init__(self) -> None:
         """Raise ValueError for names that are no texts, choices without options, and a layout that does not fit."""
@@ -308,7 +315,7 @@ class PolicySpec:
         for name in (
             self.name,
             self.head,
-            *self.observations,
+            *self.numbers,
             *(n for p in parts for n in (getattr(p, "name", ""), *p.names)),
         ):
             if not isinstance(name, str):

@@ -80,7 +80,9 @@ def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     specs: dict[str, PolicySpec] = {}
     for spec in arena.agents:
         seen, does = spec.observation_names, spec.does.space
-        policy = PolicySpec(seen, does, spec.policy, layout=spec.layout, allowed=spec.allowed)
+        policy = PolicySpec(
+            seen, does, spec.policy, layout=spec.layout, allowed=spec.allowed, critic_sees=spec.critic_names
+        )
         specs.setdefault(spec.policy, policy)
     return specs
 
@@ -243,8 +245,8 @@ class World(Context):
             action,
             c.Extras(),
             amounts,
-            zeros(c.Observation, rows, len(spec.observations)),
-            zeros(c.NextObservation, rows, len(spec.observations)),
+            zeros(c.Observation, rows, len(spec.numbers)),
+            zeros(c.NextObservation, rows, len(spec.numbers)),
             zeros(c.PolicyState, rows, state_of(self.policies[spec.name])),
             zeros(c.Reward, rows),
             acting,

@@ -61,6 +61,8 @@ class Stepper:
             self.world.drive(batch.name, self._decides(batch))
         of = [self.world.of(batch.entity, Observation) for batch in self.world.batches]
         self._seen = {batch.name: seen for batch, seen in zip(self.world.batches, of, strict=True)}
+        self._width = {batch.name: len(batch.spec.observations) for batch in self.world.batches}
+        """How many numbers of a row are the policy's own: its critic may see more."""
         self._told = {
             batch.name: components
             for batch, components in zip(
@@ -115,7 +117,7 @@ class Stepper:
 
     def seen(self) -> dict[str, Floats]:
         """Return what each policy sees now; copies."""
-        return {name: seen.value.copy() for name, seen in self._seen.items()}
+        return {name: seen.value[:, : self._width[name]].copy() for name, seen in self._seen.items()}
 
     def step(self, actions: Mapping[str, NDArray[Any]]) -> dict[str, Rows]:
         """Take one decision in every arena; return what came of it for each policy."""
@@ -125,9 +127,10 @@ class Stepper:
 
     def _rows(self, policy: str) -> Rows:
         after, reward, done = self._told[policy]
-        seen, terminated = self._seen[policy].value, done.terminated.copy()
+        own, terminated = slice(self._width[policy]), done.terminated.copy()
+        seen, following = self._seen[policy].value[:, own].copy(), after.value[:, own].copy()
         truncated = np.tile(self._ended, len(seen) // self.world.arenas) & ~terminated
-        return Rows(seen.copy(), after.value.copy(), reward.value.copy(), terminated, truncated, done.valid.copy())
+        return Rows(seen, following, reward.value.copy(), terminated, truncated, done.valid.copy())
 
     def close(self) -> None:
         """Give the world back, and the window if one was opened; a second call does nothing."""

@@ -21,6 +21,7 @@ from ecs_rl.agents.heads import Head
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
 from ecs_rl.agents.worker import Workers
+from ecs_rl.errors import CommandError
 from ecs_rl.spaces import PolicySpec
 
 POLICY_GAIN = 0.01
@@ -85,7 +86,8 @@ def actor_critic(
     generator: torch.Generator,
 ) -> ActorCritic:
     """Return the networks of these settings, freshly drawn."""
-    inputs, outputs = len(spec.observations), len(spec.actions.names)
+    outputs = len(spec.actions.names)
+    inputs = {"policy": len(spec.observations), "value": len(spec.numbers)}
     kind: type[ActorCritic]
     if config.shared:
         widths, kind = {"policy": outputs + 1}, Shared
@@ -95,9 +97,9 @@ def actor_critic(
         gains = {"policy": torch.tensor(POLICY_GAIN), "value": torch.tensor(1.0)}
 
     def make(mine: Parameters) -> tuple[Network | Recurrent, ...]:
-        return tuple(build(mine, name, (inputs, width), spec, config) for name, width in widths.items())
+        return tuple(build(mine, name, (inputs[name], width), spec, config) for name, width in widths.items())
 
-    networks = kind(parameters, make, head, workers, mask=Mask(spec), by_parts=config.network == "mlp")
+    networks = kind(parameters, make, head, workers, spec=spec, by_parts=config.network == "mlp")
     for net, gain in zip(networks.nets(0), gains.values(), strict=True):
         net.initialise(generator, gain if gain.ndim else float(gain))
     return networks
@@ -106,10 +108,12 @@ def actor_critic(
 def shapes_of_actor_critic(spec: PolicySpec, config: PPOConfig) -> Shapes:
     """Return the shape of every parameter of the networks of these settings."""
     inputs, outputs = len(spec.observations), len(spec.actions.names)
+    if config.shared and spec.critic_sees:
+        raise CommandError("ppo.shared: one network cannot be a critic that sees more than the policy: leave it out")
     if config.shared:
         return shapes_of("policy", (inputs, outputs + 1), spec, config)
     policy = shapes_of("policy", (inputs, outputs), spec, config)
-    return policy | shapes_of("value", (inputs, 1), spec, config)
+    return policy | shapes_of("value", (len(spec.numbers), 1), spec, config)
 
 
 class ActorCritic(ABC):
@@ -124,12 +128,13 @@ class ActorCritic(ABC):
         head: MakeHead,
         workers: Workers,
         *,
-        mask: Mask,
+        spec: PolicySpec,
         by_parts: bool,
     ) -> None:
         """Let `make` build the networks in parameters; `by_parts` says whether it may for each part of a batch."""
         self._make, self._make_head, self._workers, self._by_parts = make, head, workers, by_parts
-        self._mask = mask
+        self._mask = Mask(spec)
+        self._seen = len(spec.observations) if spec.critic_sees else None  # numbers that the policy sees, None: all
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads, self._grads = [make(parameters)], [head(parameters)], [self._grads_of(parameters)]
@@ -252,14 +257,15 @@ class Separate(ActorCritic):
         """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
         net, parts = cast(Network, self._policy), parts_of(len(x))
         if len(parts) == 1 or not self._by_parts:
-            return self._mask(net(x), x)
-        outputs = torch.cat(done([Job(partial(net, x[p]), []) for p in parts], len(x))).reshape(len(x), -1)
+            return self._mask(net(x[:, : self._seen]), x)
+        jobs = [Job(partial(net, x[p, : self._seen]), []) for p in parts]
+        outputs = torch.cat(done(jobs, len(x))).reshape(len(x), -1)
         return self._mask(outputs, x)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
         mine, theirs = (
-            partial(_step, self._policy, x, state[:, : self._split]),
+            partial(_step, self._policy, x[:, : self._seen], state[:, : self._split]),
             partial(_step, self._value, x, state[:, self._split :]),
         )
         (output, kept), (told, also) = self._workers.all([mine, theirs], len(x))
@@ -272,12 +278,12 @@ class Separate(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(traced(self._policy, x, state[:, : self._split]), x)
+        return self._mask(traced(self._policy, x[:, : self._seen], state[:, : self._split]), x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
-        mine = _with_state(_rows(seen, rows), slice(0, self._split))
-        theirs = _with_state(_rows(seen, rows), slice(self._split, None))
+        mine = _part_of(_rows(seen, rows), slice(0, self._split), self._seen)
+        theirs = _part_of(_rows(seen, rows), slice(self._split, None))
 
         def learn_policy() -> Tensor:
             told, grad = policy_step(head, rows, self._mask(_forward(policy, mine), _inputs(mine)))
@@ -370,9 +376,11 @@ def _added(numbers: Sequence[Tensor]) -> Tensor:
     return total
 
 
-def _with_state(seen: Seen, part: slice) -> Seen:
-    """Return what is seen with one network's part of what both remember."""
-    return seen if isinstance(seen, Tensor) else Sequences(seen.x, seen.state[:, part], seen.begins, seen.counts)
+def _part_of(seen: Seen, state: slice, numbers: int | None = None) -> Seen:
+    """Return the first numbers of what is seen, None for all, with one network's part of what both remember."""
+    if isinstance(seen, Tensor):
+        return seen[:, :numbers]
+    return Sequences(seen.x[..., :numbers], seen.state[:, state], seen.begins, seen.counts)
 
 
 def _forward(net: Network | Recurrent, seen: Seen) -> Tensor:

@@ -50,7 +50,7 @@ class Learner(ABC):
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
         self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
         plain = [column for column, _ in spec.allowed]
-        self._normaliser = Normaliser(len(spec.observations), config.normalise_observations, layout, plain)
+        self._normaliser = Normaliser(len(spec.numbers), config.normalise_observations, layout, plain)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
 
     # --- what a subclass says ---------------------------------------------------------------------------------------
@@ -99,9 +99,11 @@ class Learner(ABC):
     # --- what others ask --------------------------------------------------------------------------------------------
 
     def inputs(self, observation: Floats) -> Tensor:
-        """Return (rows, numbers) what the networks are given for observations."""
-        x = torch.empty(observation.shape)
-        self._normaliser.apply(observation, out=x.numpy())
+        """Return (rows, numbers) what the networks are given; what a critic sees is 0 if the observations lack it."""
+        x = torch.empty(len(observation), len(self.spec.numbers))
+        seen = observation.shape[1]
+        x[:, seen:] = 0.0
+        self._normaliser.apply(observation, out=x.numpy()[:, :seen])
         return x
 
     def metrics(self) -> Mapping[str, float]:
@@ -122,9 +124,13 @@ class Learner(ABC):
         return digest.hexdigest()
 
     def _check_observation(self, observation: NDArray[Any], rows: int | None) -> None:
-        """Raise ValueError for a batch of the wrong shape, which numpy would silently broadcast."""
-        wanted = (len(observation) if rows is None else rows, len(self.spec.observations))
-        if observation.shape != wanted:
+        """Raise ValueError for a batch of the wrong shape, which numpy would silently broadcast.
+
+        With `rows` it must have all numbers; without, what a critic sees may be left out.
+        """
+        wanted = (len(observation) if rows is None else rows, len(self.spec.numbers))
+        short = (len(observation), len(self.spec.observations))
+        if observation.shape != wanted and (rows is not None or observation.shape != short):
             raise ValueError(
                 f"{self.spec.name}: observations have shape {observation.shape}, this agent takes {wanted}"
             )

@@ -75,8 +75,9 @@ class Normaliser:
         if not self.active:
             np.copyto(out, observation)
             return
-        np.subtract(observation, self._mean, out=out)
-        np.multiply(out, self._scale, out=out)
+        numbers = observation.shape[1]  # or fewer, the first ones
+        np.subtract(observation, self._mean[:numbers], out=out)
+        np.multiply(out, self._scale[:numbers], out=out)
         _limit(out)
 
 

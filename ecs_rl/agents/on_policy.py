@@ -83,7 +83,7 @@ class OnPolicy(Learner):
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
         action = torch.from_numpy(spec.actions.none(rows))
         lead = config.burn_in if self._networks.state else 0
-        self._rollout = Rollout(config.rollout, len(spec.observations), action, self._networks.state, lead)
+        self._rollout = Rollout(config.rollout, len(spec.numbers), action, self._networks.state, lead)
         self._step = 0  # minibatches of the present update that are done
         self._order = torch.empty(0, dtype=torch.int64)
         """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
@@ -292,7 +292,8 @@ class OnPolicy(Learner):
         memory = self._memory_of(state, len(observation))
         output, scaled, _ = self._networks.both(self.inputs(observation), memory)
         value = scaled.numpy().astype(np.float64)
-        value *= self._rewards.unit if 0.0 < self._rewards.unit < math.inf else math.nan
+        is_known = 0.0 < self._rewards.unit < math.inf and observation.shape[1] == len(self.spec.numbers)
+        value *= self._rewards.unit if is_known else math.nan
         does, spread = self._head.shown(output)
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 

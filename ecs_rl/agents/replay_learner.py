@@ -44,7 +44,7 @@ class ReplayLearner(Learner):
         """Take `n_step` ticks of rewards into a transition; `priority` prefers transitions with large errors."""
         super().__init__(spec, config, seed=seed, rows=rows)
         torch.set_num_threads(1)  # a replayed batch is too small to share out
-        inputs, columns = len(spec.observations), spec.actions.columns
+        inputs, columns = len(spec.numbers), spec.actions.columns
         self._unfinished = NStep(n_step, rows, inputs, columns, config.gamma)
         self._memory = Replay(config.memory, inputs, columns, priority)
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory

@@ -58,7 +58,7 @@ class SAC(ReplayLearner):
         super().__init__(spec, config, seed=seed, rows=rows)
         self._layout = Layout(spec.actions)
         self._mask = Mask(spec, self._layout.output_of)
-        p, layers, inputs = self._parameters, len(config.hidden) + 1, len(spec.observations)
+        p, layers = self._parameters, len(config.hidden) + 1
         self._policy = Stack(p, "policy", layers, config.activation)
         self._critics = Stack(p, "q", layers, config.activation, CRITICS)
         self._policy.initialise(self._first, head_gain=0.01)
@@ -72,7 +72,7 @@ class SAC(ReplayLearner):
         self._begin_steps(p)
         self._freedom = np.array([self._layout.levers, self._layout.log_options])
         """The unit of the target entropies: the number of levers, and the greatest entropy of the choices."""
-        self._make_passes(inputs, self._layout.levers, config.batch)
+        self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
@@ -86,7 +86,8 @@ class SAC(ReplayLearner):
         self._before, self._after = x[:-b, :n].reshape(-1, b, n), x[-b:, :n]
         self._done, self._would = x[:b, n:], x[-2 * b :, n:]
         target = Stack(self._target_parameters, "q", len(self.config.hidden) + 1, self.config.activation, CRITICS)
-        self._policy_pass = Pass(self._policy, self._x[-2 * b :, :n], back=b, learns=b)
+        own = len(self.spec.observations)
+        self._policy_pass = Pass(self._policy, self._x[-2 * b :, :own], back=b, learns=b)
         self._critics_pass = Pass(self._critics, self._x[:-b], back=(batches - 1) * b, learns=b, inputs=k)
         self._target_pass = Pass(target, self._x[-b:])
         self._q, self._q_grad = self._critics_pass.output.numpy(), self._critics_pass.grad.numpy()
@@ -114,7 +115,7 @@ class SAC(ReplayLearner):
     @staticmethod
     def _critic_shapes(spec: PolicySpec, config: SACConfig) -> Shapes:
         layout = Layout(spec.actions)
-        sizes = (len(spec.observations) + layout.levers, *config.hidden, layout.combined)
+        sizes = (len(spec.numbers) + layout.levers, *config.hidden, layout.combined)
         return Stack.shapes("q", sizes, CRITICS)
 
     # --- acting -----------------------------------------------------------------------------------------------------
@@ -124,13 +125,17 @@ class SAC(ReplayLearner):
         """Decide for each row: the likeliest action, or one drawn from the policy while exploring or sampling."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
         x = self.inputs(observation)
-        mean, log_std, log_p = self._layout.split(self._mask(self._policy(x)[0], x).numpy())
+        mean, log_std, log_p = self._layout.split(self._policy_of(x).numpy())
         if mode is ActMode.GREEDY:
             return Decision(self._layout.action(np.tanh(mean), log_p.argmax(1)))
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
         noise = torch.randn(mean.shape, generator=generator).numpy()
         waits = torch.empty(log_p.shape).exponential_(generator=generator).log_().numpy()  # the Gumbel trick
         return Decision(self._layout.action(Squashed(mean, log_std, noise).action, (log_p - waits).argmax(1)))
+
+    def _policy_of(self, x: Tensor) -> Tensor:
+        """Return (rows, outputs) of the policy, which sees its own numbers alone."""
+        return self._mask(self._policy(x[:, : len(self.spec.observations)])[0], x)
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -223,7 +228,7 @@ class SAC(ReplayLearner):
         assert isinstance(batch.seen, Tensor)
         layout, n = self._layout, len(batch.action)
         action = batch.action.numpy().reshape(n, -1).astype(np.float32)
-        policy = Pass(self._policy, batch.seen, back=n, learns=n)
+        policy = Pass(self._policy, batch.seen[:, : len(self.spec.observations)], back=n, learns=n)
         output = self._mask(policy.forward()[0], batch.seen).numpy()
         layout.towards(output, action, out=policy.grad.numpy()[0])
         policy.grad.mul_(1.0 / n)
@@ -247,17 +252,19 @@ class SAC(ReplayLearner):
         """
         self._check_observation(observation, None)
         layout, x = self._layout, self.inputs(observation)
-        mean, log_std, log_p = layout.split(self._mask(self._policy(x)[0], x).numpy())
+        mean, log_std, log_p = layout.split(self._policy_of(x).numpy())
         best = np.tanh(mean)
         q = self._critics(torch.cat([x, torch.from_numpy(best)], 1)).numpy().min(0)
         value = q[np.arange(len(q)), log_p.argmax(1)].astype(np.float64)
+        if observation.shape[1] < len(self.spec.numbers):
+            value.fill(np.nan)
         does = layout.named(best, layout.options_of(np.exp(log_p)))
         spread = layout.named(squashed_spread(mean, log_std), np.full((len(q), layout.options), np.nan, np.float32))
         return PolicyOutput(layout.kind, does, spread if layout.levers else None, value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
-        return self._layout.traced(self._mask(self._policy.traced(x)[0], x))
+        return self._layout.traced(self._mask(self._policy.traced(x[:, : len(self.spec.observations)])[0], x))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

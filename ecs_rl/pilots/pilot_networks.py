@@ -39,8 +39,10 @@ class Scaling:
         if self._active:
             count, mean, squares = (saved.tensors[f"normaliser/{name}"] for name in ("count", "mean", "squares"))
             forms = () if saved.setting("network") in ("mlp", None) else saved.spec.layout
-            if mean.shape != (len(saved.spec.observations),):
-                raise ValueError(f"it sees {len(saved.spec.observations)} numbers, and normalises {len(mean)}")
+            if mean.shape != (len(saved.spec.numbers),):
+                raise ValueError(f"it sees {len(saved.spec.numbers)} numbers, and normalises {len(mean)}")
+            seen = slice(len(saved.spec.observations))
+            mean, squares = mean[seen], squares[seen]
             groups = Groups(forms, len(mean), [column for column, _ in saved.spec.allowed])
             with np.errstate(invalid="ignore"):
                 self._mean, self._scale = groups.scales(mean, deviation(count, squares))

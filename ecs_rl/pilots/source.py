@@ -188,4 +188,5 @@ def _spec(entry: dict[str, Any]) -> PolicySpec:
         layout,
         entry.get("head", ""),
         tuple((column, output) for column, output in entry.get("allowed", ())),
+        tuple(entry.get("critic_sees", ())),
     )

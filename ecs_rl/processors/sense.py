@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -12,6 +13,7 @@ from ecs_rl.components import Motion, NextObservation, Pose
 from ecs_rl.ecs import Stage
 from ecs_rl.errors import RuleError
 from ecs_rl.scene.sensors import Sensor
+from ecs_rl.scene.teammates import Teammates
 from ecs_rl.world import PolicyBatch, World
 
 COLUMNS = ("x", "y", "angle", "vx", "vy", "spin")
@@ -38,11 +40,13 @@ class Sight:
         self.parts: list[tuple[Callable[[F32], None], F32]] = []
         for slot in batch.slots:
             first, single = 0, slot.spec.count is None
-            for plain, listed in groupby(slot.spec.sees, _plain):
+            for plain, listed in groupby(slot.spec.senses, _plain):
                 sensors = list(listed)
                 for group in [sensors] if plain and single else [[sensor] for sensor in sensors]:
                     last = first + sum(len(sensor.names) for sensor in group)
                     write = Plain(world, group).write if plain and single else group[0].write
+                    if isinstance(group[0], Teammates):
+                        write = partial(group[0].copy, slot.shaped(out)[..., : len(batch.spec.observations)])
                     self.parts.append((write, slot.shaped(out)[..., first:last]))
                     first = last
 
@@ -61,7 +65,7 @@ class Sight:
         if len(bad):  # squares of finite numbers can overflow
             row, number = bad[0].tolist()
             slot, arena, member = self.batch.locate(row, self.world.arenas)
-            name, sensor = [(name, sensor) for sensor in slot.spec.sees for name in sensor.names][number]
+            name, sensor = [(name, sensor) for sensor in slot.spec.senses for name in sensor.names][number]
             when = f"{self.world.when(arena, judged=begins)}{member}"
             problem = f"a number that is not finite: {self.out[row, number]:g} {when}"
             raise RuleError(f"the sensor '{name}' gave {problem}", sensor)

@@ -103,7 +103,7 @@ def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstra
     wrong = spec.actions.wrong(action, ticks) if ticks else None
     if wrong is not None:
         raise ValueError(f"an episode {wrong.what} {wrong.why}".strip())
-    if seen.shape != (ticks, len(spec.observations)) or reward.shape != (ticks,) or expert.shape != (ticks,):
+    if seen.shape != (ticks, len(spec.numbers)) or reward.shape != (ticks,) or expert.shape != (ticks,):
         raise ValueError(f"an episode of {ticks} ticks has parts of other lengths")
     if seen.dtype != np.float32 or reward.dtype != np.float32 or expert.dtype != np.bool_:
         raise ValueError("an episode has parts of another type")

@@ -56,6 +56,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """How its network's outputs become actions."""
     allowed: tuple[tuple[int, int], ...] = ()
     """Numbers of an observation that say whether an option may be chosen, each with the option's output."""
+    critic_sees: tuple[str, ...] = ()
+    """The names of what only a critic sees, behind the observation."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> PolicyEntry:
@@ -75,6 +77,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             state=spec.state,
             head=spec.head,
             allowed=spec.allowed,
+            critic_sees=spec.critic_sees,
         )
 
     def __post_init__(self) -> None:
@@ -86,7 +89,9 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         parts = tuple(Continuous(p.names) if p.continuous else Discrete(p.names, p.name) for p in self.parts)
         lone: ActionSpace = Continuous(self.actions) if self.continuous else Discrete(self.actions)
         space, layout = Composed(parts) if parts else lone, tuple(entry.form() for entry in self.layout)
-        return PolicySpec(self.observations, space, self.name, self.state, layout, self.head, self.allowed)
+        return PolicySpec(
+            self.observations, space, self.name, self.state, layout, self.head, self.allowed, self.critic_sees
+        )
 
 
 class EvalSettings(msgspec.Struct, frozen=True, kw_only=True):

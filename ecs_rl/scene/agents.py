@@ -18,6 +18,7 @@ from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Role, is_role
 from ecs_rl.scene.sensors import Rule, Sensor, sound
+from ecs_rl.scene.teammates import TEAM, Teammates
 from ecs_rl.spaces import Layout, spans
 
 AN_END = "`beyond(X(cart), 2.0)`"
@@ -35,6 +36,8 @@ class AgentSpec:
     does: Does
     earns: Mapping[str, Rule]
     ends: Mapping[str, Rule]
+    critic_sees: tuple[Sensor, ...] = ()
+    """What its critic sees besides, while it learns."""
     of: Role | None = None
     """The kind of which each member is such an agent; None for one agent alone."""
 
@@ -60,6 +63,16 @@ class AgentSpec:
         return tuple(name for sensor in self.sees for name in sensor.names)
 
     @property
+    def critic_names(self) -> tuple[str, ...]:
+        """The name of each number that only its critic sees."""
+        return tuple(name for sensor in self.critic_sees for name in sensor.names)
+
+    @property
+    def senses(self) -> tuple[Sensor, ...]:
+        """All its sensors, those of its critic last."""
+        return (*self.sees, *self.critic_sees)
+
+    @property
     def allowed(self) -> tuple[tuple[int, int], ...]:
         """Which numbers of the observation say whether an option may be chosen, each with the option's output."""
         masks = [(first, sensor) for first, sensor in self._sensors if isinstance(sensor, Allowed)]
@@ -79,7 +92,15 @@ class AgentSpec:
 
 
 def plan_of(
-    name: str, policy: str, *, sees: object, does: object, earns: object, ends: object, of: Role | None
+    name: str,
+    policy: str,
+    *,
+    sees: object,
+    does: object,
+    critic_sees: object,
+    earns: object,
+    ends: object,
+    of: Role | None,
 ) -> AgentSpec:
     """Return the plan of an agent, or refuse one made of the wrong things, by what is expected in their place."""
     if name in RESERVED:
@@ -95,22 +116,39 @@ def plan_of(
         raise SceneError(f"the agent '{name}' needs something to see and something to earn")
     if of is not None and is_role("an agent is one of", of).count is None:
         raise SceneError(f"'{of.name}' is one thing, not many of a kind: leave out of=, or spawn it with count=")
-    plan = AgentSpec(name, policy, seen, does, earned, ended, of)
-    seen_at_once(f"all that '{name}' sees", len(plan.observation_names))
-    twice = [number for number, times in Counter(plan.observation_names).items() if times > 1]
+    plan = AgentSpec(name, policy, seen, does, earned, ended, (), of)
+    plan = replace(plan, critic_sees=_critic(plan, critic_sees))
+    numbers = (*plan.observation_names, *plan.critic_names)
+    seen_at_once(f"all that '{name}' sees", len(numbers))
+    twice = [number for number, times in Counter(numbers).items() if times > 1]
     if twice:
         raise SceneError(f"'{name}' sees '{twice[0]}' twice: each number that is seen needs a name of its own")
     return plan
 
 
-def _sensors(sees: object) -> tuple[Sensor, ...]:
+def _critic(plan: AgentSpec, sees: object) -> tuple[Sensor, ...]:
+    """Return the sensors that only the agent's critic has; SceneError where it would see nothing more."""
+    if sees is None:
+        return ()
+    if sees == TEAM:
+        if plan.of is None or plan.members < 2:
+            raise SceneError(f"'{plan.name}' is no team of several members of a kind: leave critic_sees='{TEAM}' out")
+        return (Teammates(plan.of, plan.observation_names),)
+    sensors = _sensors(sees, "critic_sees")
+    names = {name for sensor in sensors for name in sensor.names}
+    if names <= {*plan.observation_names}:
+        raise SceneError(f"the critic of '{plan.name}' sees nothing that '{plan.name}' does not see: leave it out")
+    return sensors
+
+
+def _sensors(sees: object, what: str = "sees") -> tuple[Sensor, ...]:
     if not isinstance(sees, (list, tuple)):
-        raise SceneError(f"sees must be a list of sensors, as in `sees=[X(cart)]`, not {quote(sees)}")
+        raise SceneError(f"{what} must be a list of sensors, as in `{what}=[X(cart)]`, not {quote(sees)}")
     rays = Counter[Role]()
     for sensor in sees:
         if not isinstance(sensor, Sensor):
             cure = ": give it a name, as in Feel('height', rule)" if callable(sensor) else ""
-            raise SceneError(f"sees must be made of sensors such as X(cart), not of {quote(sensor)}{cure}")
+            raise SceneError(f"{what} must be made of sensors such as X(cart), not of {quote(sensor)}{cure}")
         sound(sensor)
         if isinstance(sensor, Rays):  # the numbers of a role's rays go on from one fan to the next
             sensor.names = sensor.named_from(rays[sensor.role])
@@ -170,7 +208,7 @@ def check_effects(
 
 def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
     """Refuse an agent that shares a policy with another that sees or does something else, and tell what differs."""
-    own, theirs = plan.observation_names, first.observation_names
+    own, theirs = (*plan.observation_names, *plan.critic_names), (*first.observation_names, *first.critic_names)
     if len(own) != len(theirs):
         has = [f"{len(names)} number{'' if len(names) == 1 else 's'}" for names in (own, theirs)]
         pairs = enumerate(zip_longest(own, theirs, fillvalue=""), 1)

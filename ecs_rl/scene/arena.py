@@ -283,24 +283,28 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         name: str | None = None,
         policy: str = "policy",
         of: Role | None = None,
+        critic_sees: list[Sensor] | str | None = None,
     ) -> AgentSpec:
         """Add an agent; agents of the same policy must see and do alike, and learn together.
 
         `of` a kind it is one agent for each member. What they see, do and earn has a number for each, (arenas, count);
         what has one per arena goes to all. A member that is not here is out: it earns nothing and nothing is learned
         from it until it is placed again; an end with (arenas, count) truths lets members leave.
+
+        With `critic_sees` the critic of PPO, SAC and TD3 sees these sensors too while it learns. What acts sees `sees`
+        alone, so that a pilot needs no more than that. `critic_sees="team"`: what all members of the kind see.
         """
         name = name if name is not None else of.name if isinstance(of, Role) else "agent"
         plain("an agent", name), plain("a policy", policy)
         _new("an agent", name, self.agents)
-        plan = plan_of(name, policy, sees=sees, does=does, earns=earns, ends=ends, of=of)
+        plan = plan_of(name, policy, sees=sees, does=does, critic_sees=critic_sees, earns=earns, ends=ends, of=of)
         check_effects(f"'{name}'", plan.does.effects, [*self.effects], self.roles, self.ground, count=plan.count)
         first = next((other for other in self.agents if other.policy == policy), plan)
         check_alike(plan, first)
         for rule in (*plan.earns.values(), *plan.ends.values()):
             if isinstance(rule, Remembering) and rule.count is None:
                 rule.count = plan.count
-        self._use_all((*plan.sees, *plan.does.effects, *plan.earns.values(), *plan.ends.values()))
+        self._use_all((*plan.senses, *plan.does.effects, *plan.earns.values(), *plan.ends.values()))
         self.agents.append(plan)
         return plan
 

@@ -12,7 +12,9 @@ Outline = dict[str, str]
 def outline_of(arena: Arena) -> Outline:
     """Return the outline of a described arena."""
     roles = [(each.name, each.count, each.solid, each.comes_and_goes) for each in arena.roles]
-    agents = [(each.name, each.policy, each.observation_names, each.does.space) for each in arena.agents]
+    agents = [
+        (each.name, each.policy, each.observation_names, each.critic_names, each.does.space) for each in arena.agents
+    ]
     parts_by_name = {
         "roles": roles,
         "joints": [(type(each).__name__, each.a.name, each.b.name) for each in arena.joints],

@@ -257,14 +257,14 @@ def _deciding(scene: Scene, seed: int, tick: Callable[[], int]) -> dict[str, Any
 
 def _observation_names(world: World) -> list[str]:
     several = len(world.specs) > 1
-    return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.observations]
+    return [f"{p}/{name}" if several else name for p, spec in world.specs.items() for name in spec.numbers]
 
 
 def _rules(world: World) -> list[Rule]:
     """Return what each observation, term and score is worked out by, in the order of their names."""
     agents = [spec for policy in world.specs for spec in world.arena.agents if spec.policy == policy]
     first = {spec.policy: spec for spec in reversed(agents)}
-    seen = [sensor for policy in world.specs for sensor in first[policy].sees for _ in sensor.names]
+    seen = [sensor for policy in world.specs for sensor in first[policy].senses for _ in sensor.names]
     return [*seen, *(rule for spec in agents for rule in spec.earns.values()), *world.arena.scores.values()]
 
 
@@ -274,7 +274,7 @@ def _notes(world: World, ranges: Sequence[ValueRange], equals: Sequence[Equals])
     notes = [f"nothing reads lesson '{name}': take {name}.value in a start, a terrain or a rule" for name in never]
     notes += seen_through(world.arena)
     for (policy, spec), span, equal in zip(world.specs.items(), ranges, equals, strict=True):
-        sees = next(agent.sees for agent in world.arena.agents if agent.policy == policy)
+        sees = next(agent.senses for agent in world.arena.agents if agent.policy == policy)
         sensors = [sensor for sensor in sees for _ in sensor.names]
         changing = [group for group in equal.groups if span.low[group[0]] < span.high[group[0]]]
         notes += always_equal(changing, sensors, spec.observations)

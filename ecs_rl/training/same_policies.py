@@ -25,6 +25,7 @@ def refuse_other_spec(path: Path, scene: str, before: PolicySpec, after: PolicyS
     """Refuse a file whose policy sees or does something else than the one of the scene, and say what differs."""
     for what, old, new in (
         ("sees", before.observations, after.observations),
+        ("has a critic that sees", before.critic_sees, after.critic_sees),
         ("does", _actions(before), _actions(after)),
     ):
         if old != new:

@@ -58,6 +58,7 @@ MASKED = PolicySpec(
 MASKED_MIXED = replace(
     MASKED, actions=Composed((Continuous(("gas",)), *MASKED.actions.parts)), allowed=((2, 1), (3, 5))
 )
+CRITIC = replace(LEVERS, critic_sees=("hidden", "more"))
 PPO = PPOConfig(hidden=(16, 12), rollout=2)
 DQN = DQNConfig(hidden=(16, 12), memory=20)
 SAC = SACConfig(hidden=(16, 12), memory=20, normalise_observations=True)
@@ -79,12 +80,16 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "attention with one head": ("ppo", SETS, replace(PPO, network="attention", hidden=(9,), activation="relu")),
     "ppo masked": ("ppo", MASKED_MIXED, replace(PPO, shared=True)),
     "dqn masked": ("dqn", MASKED, replace(DQN, dueling=True, normalise_observations=True)),
+    "ppo with a critic that sees more": ("ppo", CRITIC, PPO),
+    "gru with a critic that sees more": ("ppo", CRITIC, replace(PPO, network="gru", state=7)),
     "dqn": ("dqn", CHOICE, DQN),
     "dqn dueling": ("dqn", SEVERAL, replace(DQN, dueling=True, normalise_observations=True, activation="tanh")),
     "td3": ("td3", LEVERS, TD3),
     "td3 in two parts": ("td3", TWO_PARTS, replace(TD3, normalise_observations=True, activation="tanh")),
 }
-KINDS |= {f"sac {i}": ("sac", spec, SAC) for i, spec in enumerate((CHOICE, LEVERS, SEVERAL, MIXED, MASKED_MIXED))}
+KINDS |= {
+    f"sac {i}": ("sac", spec, SAC) for i, spec in enumerate((CHOICE, LEVERS, SEVERAL, MIXED, MASKED_MIXED, CRITIC))
+}
 RECURRENT = [kind for kind in KINDS if kind.startswith("gru")]
 
 
@@ -98,7 +103,7 @@ def wild_agent(kind: str, seed: int = 0, name: str = "policy") -> Agent:
         for key, part in agent.policy_state().items()
     }
     if "normaliser/count" in state:
-        width = len(spec.observations)
+        width = len(spec.numbers)
         state["normaliser/count"] = torch.tensor(50.0, dtype=torch.float64)
         state["normaliser/mean"] = torch.randn(width, generator=draw, dtype=torch.float64)
         state["normaliser/squares"] = 10.0 + 90.0 * torch.rand(width, generator=draw, dtype=torch.float64)
