@@ -1,12 +1,15 @@
-"""What a Q-network's output means: the value of every option of every choice, with its gradient written out."""
+"""What a Q-network's output means: the value of every option of every choice, and how it is fitted to returns."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecs_rl.agents.networks import MLP
 from ecs_rl.spaces import ActionSpace, Floats, spans
 
 Choices = NDArray[np.int64]
@@ -66,3 +69,78 @@ class ActionValues:
         """Tell whether all of (..., choices) numbers are options of their choice."""
         counts = torch.tensor([span.stop - span.start for span in self._spans])
         return bool(((choices >= 0) & (choices < counts) & (choices == choices.floor())).all())
+
+
+class Loss(NamedTuple):
+    """How far values are off."""
+
+    mean: float
+    q: Floats
+    """(rows, choices) The values."""
+    error: Floats
+    """(rows, choices) What they are too large by."""
+
+
+class MeanFit:
+    """Fits values, which are mean returns, to their targets; it remembers what the steps of one gradient need."""
+
+    grad: Floats
+    """(rows, options) The loss's gradient by the values, written by `loss`; its owner may add to it."""
+
+    def __init__(self, values: ActionValues) -> None:
+        self._values = values
+        self._allot(0)
+
+    def _allot(self, rows: int) -> None:
+        self._at = np.arange(rows)[:, None]
+        self.grad = np.zeros((rows, self._values.options), np.float32)
+
+    def look(self, network: MLP, x: Tensor) -> Floats:
+        """Return (rows, options) what a target network says, which `goal` takes up."""
+        self._next = self._values.of(network(x))
+        return self._next
+
+    def goal(self, best: Choices, reward: Floats, discount: Floats) -> Floats:
+        """Return (rows,) what values should be, given (rows, choices) which options are the best ones next."""
+        return q_target(self._next[np.arange(len(best))[:, None], best], reward, discount)
+
+    def forward(self, network: MLP, x: Tensor) -> Floats:
+        """Return (rows, options) values, and remember what `backward` needs."""
+        self._q = self._values.of(network.forward(x))
+        return self._q
+
+    def loss(self, taken: Choices, goal: Floats, weight: Floats | None, threshold: float) -> Loss:
+        """Return the loss of these (rows, choices) options, and write its gradient by the values."""
+        if len(taken) != len(self._at):
+            self._allot(len(taken))
+        q = self._q[self._at, taken]
+        error = q - goal[:, None]
+        loss, grad = huber(error, weight, threshold)
+        self.grad.fill(0.0)
+        self.grad[self._at, taken] = grad
+        return Loss(loss, q, error)
+
+    def backward(self, network: MLP) -> None:
+        """Write the gradient by the parameters."""
+        network.backward(self._values.backward(torch.from_numpy(self.grad)))
+
+
+def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:
+    """Return (rows,) what Q should be: the rewards, and what came next at its discount, which is 0 after termination.
+
+    `value` is (rows, choices), for each choice the target network's value of the option that the online network likes
+    best there; all choices share the mean.
+    """
+    return reward + discount * (value[:, 0] if value.shape[1] == 1 else value.mean(axis=1))
+
+
+def huber(error: Floats, weight: Floats | None = None, threshold: float = 1.0) -> tuple[float, Floats]:
+    """Return the mean Huber loss of (rows, choices) errors and its gradient; `weight` is (rows,) what each counts for.
+
+    It is quadratic up to the threshold, and straight beyond.
+    """
+    inner = np.minimum(np.maximum(error, np.float32(-threshold)), np.float32(threshold))
+    grad: Floats = np.divide(inner, error.size, dtype=np.float32)
+    if weight is not None:
+        grad *= weight[:, None]
+    return float(np.add.reduce(grad * (error - 0.5 * inner), axis=None)), grad

@@ -190,6 +190,8 @@ class DQNConfig(Settings):
     """Ticks whose rewards are counted before the target network says what the rest is worth."""
     double: bool = True
     """The online network says which option is the best one next, the target network what it is worth; else it both."""
+    quantiles: Annotated[int, Meta(ge=0, le=256)] = 0
+    """Quantiles of the return that a gradient step looks at: it learns what may come, not its mean alone; 0 is off."""
     dueling: bool = False
     """Learn the state's value and each option's advantage apart from each other."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 50_000

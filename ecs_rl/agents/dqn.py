@@ -6,8 +6,8 @@ With reward r of n ticks, discount g (0 where the episode ended), online network
     L = E[ w huber(Q(s, a) - y) ]                w: importance weight of a transition that is drawn by its error
 
 The settings turn it into most of what deep Q-learning has become since: returns over n ticks, dueling and branching
-values, prioritised replay, targets that follow slowly. Memory, due steps, imitation and the state are those of every
-learner from a memory: `replay_learner.py`.
+values, distributions of returns (`quantiles.py`), prioritised replay, targets that follow slowly. Memory, due steps,
+imitation and the state are those of every learner from a memory: `replay_learner.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.action_values import ActionValues, Choices
+from ecs_rl.agents.action_values import ActionValues, Choices, MeanFit
 from ecs_rl.agents.base import Demonstration, PolicyOutput
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.explain import traced
@@ -27,6 +27,7 @@ from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import MLP, Parameters, Shapes
 from ecs_rl.agents.policy_heads import FORBIDDEN, VALUES
+from ecs_rl.agents.quantiles import QuantileFit, QuantileMLP
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.state import Parts, prefixed
@@ -48,9 +49,8 @@ class DQN(ReplayLearner):
         other = Parameters(self.shapes(spec, config))
         self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
         """The parameters that learn, and those of the target network; one of them is the policy."""
-        self._q, self._target_q = (
-            MLP(p, "q", len(config.hidden) + 1, config.activation) for p in (self._online, self._slow)
-        )
+        network, layers = _kind_of_network(config), len(config.hidden) + 1
+        self._q, self._target_q = (network(p, "q", layers, config.activation) for p in (self._online, self._slow))
         self._policy_q = self._target_q if config.slow_policy else self._q
         if config.first_weights == "uniform":
             self._q.initialise_evenly(self._first)
@@ -58,8 +58,8 @@ class DQN(ReplayLearner):
             self._q.initialise(self._first, head_gain=1.0)
         self._copy_to_targets()
         self._begin_steps(self._online)
-        self._at = np.arange(config.batch)[:, None]
-        self._grad = np.zeros((config.batch, self._values.options), np.float32)
+        quantiles, values = config.quantiles, self._values
+        self._fit = QuantileFit(values, quantiles, self._random) if quantiles else MeanFit(values)
 
     @staticmethod
     def refuses(spec: PolicySpec) -> str:
@@ -74,7 +74,7 @@ class DQN(ReplayLearner):
     def shapes(spec: PolicySpec, config: DQNConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
         outputs = len(spec.actions.names) + config.dueling
-        return MLP.shapes("q", (len(spec.observations), *config.hidden, outputs))
+        return _kind_of_network(config).shapes("q", (len(spec.observations), *config.hidden, outputs))
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -119,23 +119,18 @@ class DQN(ReplayLearner):
 
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradient of L."""
-        c, values, at = self.config, self._values, self._at
+        c, values, fit = self.config, self._values, self._fit
         following = batch.next_observation
-        slow = values.of(self._target_q(following))
+        slow = fit.look(self._target_q, following)
         judge = values.of(self._q(following)) if c.double else slow
         judge = self._mask(torch.from_numpy(judge), following).numpy()
-        q_all = values.of(self._q.forward(batch.observation))
+        goal = fit.goal(values.columns(values.best(judge)), batch.reward.numpy(), batch.discount.numpy())
+        q_all = fit.forward(self._q, batch.observation)
         taken = values.columns(batch.action.numpy().astype(np.int64))
-        target = q_target(slow[at, values.columns(values.best(judge))], batch.reward.numpy(), batch.discount.numpy())
-        q = q_all[at, taken]
-        error = q - target[:, None]
-        loss, grad = huber(error, batch.weight, c.huber)
-
-        self._grad.fill(0.0)
-        self._grad[at, taken] = grad
+        loss, q, error = fit.loss(taken, goal, batch.weight, c.huber)
         if self._memory.kept:
-            self._hold_on(self._grad, q_all, taken, (batch.rows < self._memory.kept).nonzero()[0])
-        self._q.backward(values.backward(torch.from_numpy(self._grad)))
+            self._hold_on(fit.grad, q_all, taken, (batch.rows < self._memory.kept).nonzero()[0])
+        fit.backward(self._q)
         self._check_step(self._online.clip_gradient(c.max_grad_norm), loss=loss)
         if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound
             self._slow.flat.lerp_(self._online.flat, c.target_rate)
@@ -154,14 +149,12 @@ class DQN(ReplayLearner):
     def _imitate(self, batch: Example) -> float:
         """Fit the values of the actions to their returns, and hold all others below them by a margin."""
         assert isinstance(batch.seen, Tensor)
-        values = self._values
-        q, choices = values.of(self._q.forward(batch.seen)), batch.action.numpy().reshape(len(batch.action), -1)
-        taken, at = values.columns(choices.astype(np.int64)), np.arange(len(q))
-        error = np.where(batch.known.numpy()[:, None], q[at[:, None], taken] - batch.returns.numpy()[:, None], 0.0)
-        grad = np.zeros_like(q)
-        grad[at[:, None], taken] = huber(error.astype(np.float32), threshold=self.config.huber)[1]
-        self._hold_on(grad, q, taken, at)
-        self._q.backward(values.backward(torch.from_numpy(grad)))
+        values, fit = self._values, self._fit
+        q, choices = fit.forward(self._q, batch.seen), batch.action.numpy().reshape(len(batch.action), -1)
+        taken = values.columns(choices.astype(np.int64))
+        fit.loss(taken, batch.returns.numpy(), batch.known.numpy().astype(np.float32), self.config.huber)
+        self._hold_on(fit.grad, q, taken, np.arange(len(q)))
+        fit.backward(self._q)
         self._online.clip_gradient(self.config.max_grad_norm)
         best = values.best(self._mask(torch.from_numpy(q), batch.seen).numpy())
         return float((best == choices).all(1).mean())
@@ -212,22 +205,6 @@ class DQN(ReplayLearner):
         return self._values.are_options(actions)
 
 
-def q_target(value: Floats, reward: Floats, discount: Floats) -> Floats:
-    """Return (rows,) what Q should be: the rewards, and what came next at its discount, which is 0 after termination.
-
-    `value` is (rows, choices), for each choice the target network's value of the option that the online network likes
-    best there; all choices share the mean.
-    """
-    return reward + discount * (value[:, 0] if value.shape[1] == 1 else value.mean(axis=1))
-
-
-def huber(error: Floats, weight: Floats | None = None, threshold: float = 1.0) -> tuple[float, Floats]:
-    """Return the mean Huber loss of (rows, choices) errors and its gradient; `weight` is (rows,) what each counts for.
-
-    It is quadratic up to the threshold, and straight beyond.
-    """
-    inner = np.minimum(np.maximum(error, np.float32(-threshold)), np.float32(threshold))
-    grad: Floats = np.divide(inner, error.size, dtype=np.float32)
-    if weight is not None:
-        grad *= weight[:, None]
-    return float(np.add.reduce(grad * (error - 0.5 * inner), axis=None)), grad
+def _kind_of_network(config: DQNConfig) -> type[MLP]:
+    """Return the kind of network that these settings take."""
+    return QuantileMLP if config.quantiles else MLP

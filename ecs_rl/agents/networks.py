@@ -154,6 +154,8 @@ class MLP:
         self._bias = [parameters.value[b] for b in biases]
         self._weight_grad = [parameters.grad[w] for w in weights]
         self._bias_grad = [parameters.grad[b] for b in biases]
+        self._first_drawn = list(zip(self._weight, self._bias, strict=True))
+        """Weights and biases in the order in which their first values are drawn."""
         self._tanh = activation == "tanh"
         self._inputs: list[Tensor] = []
 
@@ -168,47 +170,60 @@ class MLP:
 
     def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
         """Draw orthogonal weights: gain sqrt(2) in the hidden layers, `head_gain` in the last; zero biases."""
-        for weight, bias in zip(self._weight, self._bias, strict=True):
+        for weight, bias in self._first_drawn:
             orthogonal(weight, head_gain if weight is self._weight[-1] else 2**0.5, generator)
             bias.zero_()
 
     def initialise_evenly(self, generator: torch.Generator) -> None:
         """Draw weights and biases evenly, within one over the root of their layer's inputs: torch's own way."""
-        for weight, bias in zip(self._weight, self._bias, strict=True):
+        for weight, bias in self._first_drawn:
             for each in (weight, bias):
                 each.uniform_(-1.0, 1.0, generator=generator).div_(math.sqrt(weight.shape[1]))
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember nothing."""
-        return self._layers(x)[-1]
+        return torch.addmm(self._bias[-1], self._hidden(x)[-1], self._last())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember every layer's input for `backward`."""
-        *self._inputs, output = self._layers(x)
-        return output
+        self._inputs = self._hidden(x)
+        return torch.addmm(self._bias[-1], self._inputs[-1], self._last())
 
-    def _layers(self, x: Tensor) -> list[Tensor]:
-        """Return every layer's input, and the output."""
+    def _hidden(self, x: Tensor) -> list[Tensor]:
+        """Return every layer's input."""
         inputs = [x]
         for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
             inputs.append(self._activate(torch.addmm(bias, inputs[-1], weight)))
-        return [*inputs, torch.addmm(self._bias[-1], inputs[-1], self._transposed[-1])]
+        return inputs
+
+    def _last(self) -> Tensor:
+        """Return the last layer's (inputs, outputs) weights."""
+        return self._transposed[-1]
 
     def traced(self, x: Tensor) -> Tensor:
         """Return the output for a batch by operations that autograd follows back to `x`."""
         for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
             x = torch.addmm(bias, x, weight)
             x = x.tanh() if self._tanh else x.relu()
-        return torch.addmm(self._bias[-1], x, self._transposed[-1])
+        return torch.addmm(self._bias[-1], x, self._last())
 
     def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
         """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""
-        for i in range(len(self._weight) - 1, -1, -1):
+        weight_gradient(grad, self._inputs[-1], self._weight_grad[-1])
+        torch.sum(grad, 0, out=self._bias_grad[-1])
+        if len(self._weight) == 1 and not inputs:
+            return None
+        return self._through_hidden(torch.mm(grad, self._weight[-1]), inputs=inputs)
+
+    def _through_hidden(self, grad: Tensor, *, inputs: bool) -> Tensor | None:
+        """Write the gradient of the hidden layers, given that by the input of the last layer."""
+        for i in range(len(self._weight) - 2, -1, -1):
+            grad = self._through_activation(grad, self._inputs[i + 1])
             weight_gradient(grad, self._inputs[i], self._weight_grad[i])
             torch.sum(grad, 0, out=self._bias_grad[i])
-            if i > 0:
-                grad = self._through_activation(torch.mm(grad, self._weight[i]), self._inputs[i])
-        return torch.mm(grad, self._weight[0]) if inputs else None
+            if i > 0 or inputs:
+                grad = torch.mm(grad, self._weight[i])
+        return grad if inputs else None
 
     def _activate(self, x: Tensor) -> Tensor:
         if not self._tanh:

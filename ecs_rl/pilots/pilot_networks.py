@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ecs_rl.agents.policy_heads import VALUES
+from ecs_rl.agents.policy_heads import COSINES, EMBEDDING, FRACTIONS, VALUES
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.pilots.ops import Array, Ops, V
 from ecs_rl.pilots.source import SavedPolicy, Tensors
@@ -184,13 +184,24 @@ def network_of(saved: SavedPolicy) -> Net:
     """Return the network that a policy acts by, with its saved parameters."""
     name, activation = "q" if saved.head == VALUES else "policy", str(saved.setting("activation"))
     make: dict[str, Callable[[], Any]] = {
-        "mlp": lambda: Perceptron(saved.tensors, _numbered(saved.tensors, name), activation),
+        "mlp": lambda: Perceptron(_of_means(saved.tensors, name), _numbered(saved.tensors, name), activation),
         "gru": lambda: PilotGRU(saved.tensors, name, activation),
         "conv": lambda: PilotConvolution(saved.tensors, name, activation, saved),
         "attention": lambda: PilotAttention(saved.tensors, name, activation, saved),
     }
     net: Net = make[saved.setting("network") or "mlp"]()
     return net
+
+
+def _of_means(tensors: Tensors, name: str) -> Tensors:
+    """Return the parameters of a perceptron: those of quantiles as one that gives their mean over fixed fractions."""
+    if f"{name}/{EMBEDDING}.weight" not in tensors:
+        return tensors
+    weight, bias = tensors[f"{name}/{EMBEDDING}.weight"], tensors[f"{name}/{EMBEDDING}.bias"]
+    fractions = (np.arange(FRACTIONS) + 0.5) / FRACTIONS
+    cosines = np.cos(np.multiply.outer(fractions, np.pi * np.arange(COSINES))).astype(np.float32)
+    last = _numbered(tensors, name)[-1] + ".weight"
+    return {**tensors, last: tensors[last] * np.maximum(cosines @ weight.T + bias, np.float32(0.0)).mean(0)}
 
 
 def _numbered(tensors: Tensors, name: str, dot: str = "/") -> list[str]:

@@ -37,6 +37,7 @@ KINDS = (
     "dqn",
     "dqn several",
     "dqn full",
+    "dqn quantiles",
     "sac",
     "sac continuous",
     "sac mixed",
@@ -47,6 +48,7 @@ SPECS = {
     "ppo mixed": MIXED,
     "dqn several": SEVERAL,
     "dqn full": SEVERAL,
+    "dqn quantiles": SEVERAL,
     "sac continuous": MOTORS,
     "sac mixed": MIXED,
     "td3": MOTORS,
@@ -56,6 +58,7 @@ CONFIGS = {
     "ppo gru": replace(SMALL_PPO, network="gru", state=4),
     "dqn": SMALL_DQN,
     "dqn full": FULL_DQN,
+    "dqn quantiles": replace(FULL_DQN, quantiles=4, slow_policy=False),
     "sac": SMALL_SAC,
     "td3": SMALL_TD3,
 }

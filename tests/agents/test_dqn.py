@@ -10,9 +10,9 @@ import torch
 from agents_helpers import CHOICES, ROWS, SEVERAL, SMALL_DQN, play, some_experience, some_observation
 
 from ecs_rl.agents import ActMode, DQNConfig, PolicySpec
-from ecs_rl.agents.action_values import ActionValues
+from ecs_rl.agents.action_values import ActionValues, huber, q_target
 from ecs_rl.agents.config import Schedule
-from ecs_rl.agents.dqn import DQN, huber, q_target
+from ecs_rl.agents.dqn import DQN
 from ecs_rl.agents.networks import MLP
 from ecs_rl.errors import CheckpointError
 
@@ -212,7 +212,7 @@ def test_what_comes_next_is_judged_by_the_target_network_or_by_both(
         return q_target(value, reward, discount)
 
     monkeypatch.setattr(agent._memory, "draw", drawn)
-    monkeypatch.setattr("ecs_rl.agents.dqn.q_target", judge)
+    monkeypatch.setattr("ecs_rl.agents.action_values.q_target", judge)
     play(agent, 40, np.random.default_rng(0), invalid=0.0)
     assert len(judged) > 10
     assert all(judged)

@@ -70,6 +70,11 @@ class TestDQNWithAllThereIs(AgentContract):
     config = CONFIGS["dqn full"]
 
 
+class TestDQNOfQuantiles(AgentContract):
+    algorithm = "dqn"
+    config = CONFIGS["dqn quantiles"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_sampled_actions_are_not_always_the_same(kind: str) -> None:
     agent, observation = small_agent(kind), some_observation(np.random.default_rng(1), 40)

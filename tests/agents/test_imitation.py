@@ -112,7 +112,7 @@ def test_an_algorithm_that_cannot_imitate_says_so_by_its_kind() -> None:
 # --- learners of values -----------------------------------------------------------------------------------------------
 
 VALUES = {"gamma": 0.9, "hidden": (32,), "memory": 800, "lr": 3e-3}
-KINDS = ("dqn", "dqn several", "dqn full", "sac", "sac continuous", "sac mixed", "td3")
+KINDS = ("dqn", "dqn several", "dqn full", "dqn quantiles", "sac", "sac continuous", "sac mixed", "td3")
 Learner = DQN | SAC | TD3
 
 

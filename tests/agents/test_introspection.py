@@ -107,7 +107,7 @@ def test_a_row_is_worth_its_best_choice_to_dqn() -> None:
     assert (seen.value == seen.does.max(axis=1)).all()
 
 
-@pytest.mark.parametrize("kind", ["dqn several", "dqn full"])
+@pytest.mark.parametrize("kind", ["dqn several", "dqn full", "dqn quantiles"])
 def test_a_row_is_worth_the_mean_of_the_best_of_each_of_several_choices(kind: str) -> None:
     seen = look(played(kind), some_observation(np.random.default_rng(1), 9))
     best = seen.does[:, :3].max(axis=1).astype(float), seen.does[:, 3:].max(axis=1).astype(float)

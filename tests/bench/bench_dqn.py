@@ -30,6 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "slow targets": {"target_every": 1, "target_rate": 0.005},
     "n-step 3": {"n_step": 3},
     "prioritised": {"priority": 0.6},
+    "8 quantiles": {"quantiles": 8},
 }
 
 

@@ -35,9 +35,9 @@ class Solved:
     best: float
 
 
-def learn(scene: str, agent: str, seed: int) -> Solved:
+def learn(scene: str, agent: str, seed: int, *more: str) -> Solved:
     """Train with the scene's own recipe until it is solved, or its steps are done."""
-    _, training = assemble(plan_of([scene, "--agent", agent, "--seed", str(seed), "--until-solved"]))
+    _, training = assemble(plan_of([scene, "--agent", agent, "--seed", str(seed), "--until-solved", *more]))
     while not training.done:
         training.tick()
     training.close()
@@ -65,6 +65,16 @@ def test_a_recipe_solves_its_scene_on_ten_seeds(scene: str, agent: str, capsys: 
             f" ± {seconds.std():.2f}), steps {np.median(steps):,.0f} (mean {steps.mean():,.0f} ± {steps.std():,.0f})"
         )
     assert len(solved) == 10
+
+
+@pytest.mark.slow
+def test_dqn_solves_balance_by_quantiles_and_by_means_on_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    for quantiles in ("8", "0"):
+        trainings = [learn("balance", "dqn", seed, "--dqn.quantiles", quantiles) for seed in range(5)]
+        steps = np.array([training.step or np.nan for training in trainings])
+        with capsys.disabled():
+            print(f"\nbalance dqn, {quantiles} quantiles: steps {steps.mean():,.0f} ± {steps.std():,.0f}")
+        assert np.isfinite(steps).all()
 
 
 @pytest.mark.slow

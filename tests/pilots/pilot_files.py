@@ -84,6 +84,9 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "gru with a critic that sees more": ("ppo", CRITIC, replace(PPO, network="gru", state=7)),
     "dqn": ("dqn", CHOICE, DQN),
     "dqn dueling": ("dqn", SEVERAL, replace(DQN, dueling=True, normalise_observations=True, activation="tanh")),
+    "dqn quantiles": ("dqn", CHOICE, replace(DQN, quantiles=4)),
+    "dqn quantiles dueling": ("dqn", SEVERAL, replace(DQN, quantiles=4, dueling=True, hidden=(9,))),
+    "dqn quantiles of what is seen": ("dqn", MASKED, replace(DQN, quantiles=4, hidden=(), slow_policy=True)),
     "td3": ("td3", LEVERS, TD3),
     "td3 in two parts": ("td3", TWO_PARTS, replace(TD3, normalise_observations=True, activation="tanh")),
 }
