@@ -102,9 +102,9 @@ class Focus:
 
     def look(self, canvas: Canvas) -> None:
         """Leave a part that the newest frame does not have; a list that is alone in its window has the focus anyway."""
-        parts = _parts(canvas)
-        if self.part not in parts:
-            self._give(next((part for part, region in parts.items() if region.alone), None))
+        regions = [*canvas.parts()]
+        if self.part is None or not any(region.is_beside(self.part) for region in regions):
+            self._give(next((region.name for region in regions if region.alone), None))
 
     def region(self, canvas: Canvas) -> Region | None:
         """Return the region with the focus in the newest frame."""
@@ -118,9 +118,8 @@ def _parts(canvas: Canvas) -> dict[Part, Region]:
     """Return what can have the focus, from the lowest panel to the topmost; rows of a list without room too."""
     parts: dict[Part, Region] = {}
     for region in canvas.parts():
-        for index in range(len(region.names)):
-            row = replace(region, index=index)
-            parts.setdefault(row.name, row)
+        if region.name not in parts:  # the first of its list
+            parts |= {row.name: row for row in (replace(region, index=index) for index in range(len(region.names)))}
         parts[region.name] = region
     return parts
 

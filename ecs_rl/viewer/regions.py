@@ -71,6 +71,10 @@ class Region:
         """Return whether it looks different under the mouse: something happens where it is clicked."""
         return bool(self.takes or self.key)
 
+    def is_beside(self, part: Part) -> bool:
+        """Return whether this is a part, or another one of its list."""
+        return self.name == part or (self.name[:2] == part[:2] and part[2] < len(self.names))
+
     def moved(self, by: tuple[int, int]) -> Region:
         """Return the same region at another place."""
         return replace(self, rect=self.rect.move(by), reach=self.reach.move(by))

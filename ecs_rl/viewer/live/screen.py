@@ -26,7 +26,7 @@ from ecs_rl.viewer.top_layer import TopLayer, light, ring
 Input = pygame.event.Event | Gesture | Report
 """What the user does: keys, gamepads and the window by pygame's events, the mouse by gestures; and reports."""
 SLOW = 0.05
-"""Seconds without a frame after which what lies over the last one is renewed."""
+"""Seconds without a frame after which what lies over the last one is looked at again."""
 RESIZED = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED)
 
 
@@ -44,7 +44,7 @@ class Screen:
         self._laid: tuple[object, ...] = ()
         """What lies over the newest frame."""
         self._painted_at = math.inf
-        """When something was painted last; never, by this, on a surface that is new."""
+        """When something was painted, or looked at again; never, by this, on a surface that is new."""
         self._reported = Reports()
         self.driver, self.dpi_scale, self.seen = display.driver, display.dpi_scale, display.seen
 
@@ -105,9 +105,11 @@ class Screen:
 
     def refresh(self) -> None:
         """Show at once what the mouse points at and the keyboard works, where frames are slow to come."""
-        slow = perf_counter() - self._painted_at > SLOW
-        if slow and self.painter.mistakes.attempt("tip", partial(self._lay, anew=False), False):
-            self.display.flip()
+        now = perf_counter()
+        if now - self._painted_at > SLOW:
+            self._painted_at = now
+            if self.painter.mistakes.attempt("tip", partial(self._lay, anew=False), False):
+                self.display.flip()
 
     def _lay(self, *, anew: bool) -> bool:
         """Light the part under the mouse, and lay the focus and the tip over the frame; return whether that is new."""
