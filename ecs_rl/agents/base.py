@@ -106,12 +106,17 @@ class Demonstration:
     """(ticks,) whole numbers for a lone choice, (ticks, columns) otherwise."""
     reward: Floats
     """(ticks,)"""
-    shown: Bools
-    """(ticks,) Which of the decisions are to be imitated: a policy may have made the others."""
+    imitated: Bools
+    """(ticks,) Which of the decisions are to be imitated; a policy may have made the others."""
     terminated: bool
     """Ended by a rule of the scene, not by time or by whoever played."""
     result: float
     """What stands for the episode: its score, or its return."""
+
+    @property
+    def shown(self) -> Bools:
+        """The name of `imitated` in earlier versions, which a user's algorithm may read."""
+        return self.imitated
 
     def __len__(self) -> int:
         return len(self.action)
@@ -121,8 +126,8 @@ class Demonstration:
 class Imitating(Protocol):
     """An agent that can begin by imitating somebody; not every agent can."""
 
-    def imitate(self, shown: Sequence[Demonstration]) -> float:
-        """Learn to do as was shown, before the first step; return the share of the actions that are done alike."""
+    def imitate(self, episodes: Sequence[Demonstration]) -> float:
+        """Learn to act as in the episodes before the first step; return the share of their actions that is best now."""
 
 
 def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:

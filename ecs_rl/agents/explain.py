@@ -41,11 +41,12 @@ def pulls(agent: object, observation: Floats, outputs: Sequence[int], state: Flo
     with torch.inference_mode(False), torch.enable_grad():
         x = agent.inputs(observation).clone().requires_grad_()
         try:
-            told = agent.traced(x, torch.tensor(state, dtype=torch.float32))
+            followed = agent.traced(x, torch.tensor(state, dtype=torch.float32))
         except NotTraceable:
             return None
-        found = [torch.autograd.grad(told[0, output], x, retain_graph=True)[0][0] * x.detach()[0] for output in outputs]
-    return np.stack([each.numpy() for each in found]) if found else np.zeros((0, x.shape[1]), np.float32)
+        slopes = [torch.autograd.grad(followed[0, output], x, retain_graph=True)[0][0] for output in outputs]
+        pulled = [slope * x.detach()[0] for slope in slopes]
+    return np.stack([each.numpy() for each in pulled]) if pulled else np.zeros((0, x.shape[1]), np.float32)
 
 
 class NotTraceable(Exception):
@@ -57,8 +58,8 @@ def traced(network: object, x: Tensor, state: Tensor) -> Tensor:
     follow = getattr(network, "traced", None)
     if follow is None:
         raise NotTraceable
-    found: Tensor = follow(x, state) if state.shape[1] else follow(x)
-    return found
+    output: Tensor = follow(x, state) if state.shape[1] else follow(x)
+    return output
 
 
 def log_probabilities(output: Tensor, space: ActionSpace) -> Tensor:

@@ -72,16 +72,16 @@ class GRU:
         gates = self._body.forward(x.reshape(ticks * rows, -1)).numpy().reshape(ticks, rows, -1)
         goes_on = (~begins).to(torch.float32).unsqueeze(2).numpy()
         before, after, r, z, n, inner = (torch.empty(ticks, rows, self.state) for _ in range(6))
-        starts, kept = before.numpy(), tuple(each.numpy() for each in (after, r, z, n, inner))
+        starts, arrays = before.numpy(), tuple(each.numpy() for each in (after, r, z, n, inner))
         recurrent, weight = torch.empty(ticks, rows, 3 * self.state), self._u.t()
         memory = state.numpy()
-        for t, (mine, product) in enumerate(zip(before.unbind(), recurrent.unbind(), strict=True)):
+        for t, (start, product) in enumerate(zip(before.unbind(), recurrent.unbind(), strict=True)):
             np.multiply(memory, goes_on[t], out=starts[t])
-            torch.mm(mine, weight, out=product)  # numpy's own would wake other threads, and spin
-            for array, told in zip(kept, self._tick(gates[t], product.numpy(), starts[t]), strict=True):
-                array[t] = told
-            memory = kept[0][t]
-        self._kept = (goes_on, starts, *kept[1:])
+            torch.mm(start, weight, out=product)  # numpy's own would wake other threads, and spin
+            for array, numbers in zip(arrays, self._tick(gates[t], product.numpy(), starts[t]), strict=True):
+                array[t] = numbers
+            memory = arrays[0][t]
+        self._kept = (goes_on, starts, *arrays[1:])
         self._head_inputs = after.flatten(0, 1)
         return torch.addmm(self._c, self._head_inputs, self._w.t()).view(ticks, rows, -1)
 

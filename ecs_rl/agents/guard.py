@@ -25,7 +25,7 @@ class Guarded:
     ) -> None:
         self.name, self.spec = algorithm.name, spec
         self.algorithm = algorithm
-        self._where = f"--agent {algorithm.shown}"
+        self._where = f"--agent {algorithm.flag}"
         with blaming("--agent", algorithm.file):
             self.inner: Any = algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads)
         if isinstance(self.inner, Introspectable):  # others must not look as if one could look into them
@@ -50,8 +50,8 @@ class Guarded:
                 raise DivergedError(f"{self.name}: its parameters are not finite: {error}") from error
             raise
 
-    def _refuse(self, method: str, told: str) -> CommandError:
-        return CommandError(f"{self._where}: {method} {told}")
+    def _refuse(self, method: str, problem: str) -> CommandError:
+        return CommandError(f"{self._where}: {method} {problem}")
 
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Return the decision for every row; refuses what is no action of this many rows."""
@@ -65,9 +65,9 @@ class Guarded:
             raise DivergedError(f"{self.name} {wrong.what} {wrong.why} in row {wrong.row}: try smaller steps")
         if wrong is not None:
             raise self._refuse("act", f"{wrong.what} {wrong.why}".rstrip(", "))
-        for name, told in decision.extras.items():
-            if np.shape(told)[:1] != (rows,):
-                raise self._refuse("act", f"must tell {rows} rows of the extra '{name}', not {np.shape(told)}")
+        for name, extra in decision.extras.items():
+            if np.shape(extra)[:1] != (rows,):
+                raise self._refuse("act", f"must tell {rows} rows of the extra '{name}', not {np.shape(extra)}")
         if decision.state is not None and decision.state.shape != (rows, self.spec.state):
             wanted = (rows, self.spec.state)
             raise self._refuse("act", f"must return a state of shape {wanted}, not {decision.state.shape}")
@@ -91,10 +91,10 @@ class Guarded:
 
     def metrics(self) -> Mapping[str, float]:
         """Return the newest numbers of learning by name."""
-        told = self._call("metrics")
-        if not isinstance(told, Mapping) or not all(np.isscalar(number) for number in told.values()):
-            raise self._refuse("metrics", f"must return a dict of numbers, not {quoted(told, 60)}")
-        return {str(name): float(number) for name, number in told.items()}
+        numbers = self._call("metrics")
+        if not isinstance(numbers, Mapping) or not all(np.isscalar(number) for number in numbers.values()):
+            raise self._refuse("metrics", f"must return a dict of numbers, not {quoted(numbers, 60)}")
+        return {str(name): float(number) for name, number in numbers.items()}
 
     def is_finite(self) -> bool:
         """Tell whether every parameter is a finite number."""
@@ -114,12 +114,12 @@ class Guarded:
         return self._saved("state")
 
     def _saved(self, method: str) -> State:
-        told = self._call(method)
-        if not isinstance(told, dict) or not all(isinstance(tensor, Tensor) for tensor in told.values()):
-            given = {f"'{n}'": t for n, t in told.items()} if isinstance(told, dict) else {"it": told}
+        state = self._call(method)
+        if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+            given = {f"'{n}'": t for n, t in state.items()} if isinstance(state, dict) else {"it": state}
             what = next(f"{n} is a {type(t).__name__}" for n, t in given.items() if not isinstance(t, Tensor))
             raise self._refuse(method, f"must return a dict of torch tensors by name: {what}")
-        return {str(name): tensor.detach().clone().contiguous() for name, tensor in told.items()}
+        return {str(name): tensor.detach().clone().contiguous() for name, tensor in state.items()}
 
     def load_policy_state(self, state: State) -> None:
         """Take over a policy; refuses other names, shapes or types, and has then changed nothing."""

@@ -54,7 +54,7 @@ class Examples:
     @classmethod
     def of(
         cls,
-        shown: Sequence[Demonstration],
+        episodes: Sequence[Demonstration],
         normaliser: Normaliser,
         rewards: RewardScaler | None,
         gamma: float,
@@ -65,22 +65,22 @@ class Examples:
 
         Without a scaler of rewards returns are in the reward's own unit.
         """
-        for episode in shown:
+        for episode in episodes:
             normaliser.update(episode.observation)
             if rewards is not None:
                 rewards.take(episode.reward)
-        seen = [np.empty_like(episode.observation) for episode in shown]
-        for episode, out in zip(shown, seen, strict=True):
+        seen = [np.empty_like(episode.observation) for episode in episodes]
+        for episode, out in zip(episodes, seen, strict=True):
             normaliser.apply(episode.observation, out=out)
         unit = None if rewards is None else float(rewards.unit)
-        told = [_returns(episode, gamma, unit) for episode in shown]
+        results = [_returns(episode, gamma, unit) for episode in episodes]
         join = _side_by_side if memory else np.concatenate
         return cls(
             torch.from_numpy(join(seen)),
-            torch.from_numpy(join([episode.action for episode in shown])),
-            torch.from_numpy(join([returns for returns, _ in told])),
-            torch.from_numpy(join([known for _, known in told])),
-            torch.from_numpy(join([episode.shown for episode in shown])),
+            torch.from_numpy(join([episode.action for episode in episodes])),
+            torch.from_numpy(join([returns for returns, _ in results])),
+            torch.from_numpy(join([known for _, known in results])),
+            torch.from_numpy(join([episode.imitated for episode in episodes])),
         )
 
     def batches(self, random: torch.Generator, state: int = 0, steps: int = STEPS) -> Iterator[Batch]:
@@ -111,10 +111,10 @@ class Batch:
 
     def policy_step(self, head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
         """Return the share of actions that are done alike, of all, and the gradient towards what was shown."""
-        n, mine = len(self.action), rows.stop - rows.start
+        n, rows_here = len(self.action), rows.stop - rows.start
         head.forward(output, self.action[rows])
-        grad = head.backward(torch.full((mine,), -1.0 / n), -VARIETY * mine / n)
-        return _alike(head.best(output), self.action[rows]) * (mine / n), grad
+        grad = head.backward(torch.full((rows_here,), -1.0 / n), -VARIETY * rows_here / n)
+        return _alike(head.best(output), self.action[rows]) * (rows_here / n), grad
 
     def value_step(self, rows: slice, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean squared error of the values where the return is known, and half its gradient by each."""
@@ -123,14 +123,14 @@ class Batch:
         return torch.dot(error, error) / n, error / n
 
 
-def transitions(shown: Sequence[Demonstration], n_step: int, gamma: float) -> tuple[Floats, NDArray[np.bool_]]:
+def transitions(episodes: Sequence[Demonstration], n_step: int, gamma: float) -> tuple[Floats, NDArray[np.bool_]]:
     """Return all ticks as a replay memory holds them, (any, width), and which of them are to be imitated.
 
     What an episode ended with is not known: where a rule ended it that does not count, and elsewhere its last tick is
     left out.
     """
-    found, imitated = list[Floats](), list[NDArray[np.bool_]]()
-    for episode in shown:
+    parts, imitated = list[Floats](), list[NDArray[np.bool_]]()
+    for episode in episodes:
         last = len(episode) - (not episode.terminated)
         t = np.arange(last)
         end = np.minimum(t + n_step, last)
@@ -141,17 +141,17 @@ def transitions(shown: Sequence[Demonstration], n_step: int, gamma: float) -> tu
         after = episode.observation[np.minimum(end, len(episode) - 1)]
         action = episode.action[:last].reshape(last, -1)
         row = (episode.observation[:last], after, action, reward[:, None], discount[:, None])
-        found.append(np.concatenate(row, axis=1).astype(np.float32))
-        imitated.append(episode.shown[:last])
-    return np.concatenate(found), np.concatenate(imitated)
+        parts.append(np.concatenate(row, axis=1).astype(np.float32))
+        imitated.append(episode.imitated[:last])
+    return np.concatenate(parts), np.concatenate(imitated)
 
 
-def check_held(shown: Tensor, rows: int) -> None:
+def check_held(held: Tensor, rows: int) -> None:
     """Refuse what cannot be kept of what was shown: how many of the memory's rows, and how strongly it is held to."""
-    kept, weight = shown.tolist()
-    if not (0 <= kept <= rows and kept == int(kept) and 0 <= weight < math.inf):
-        told = f"{kept:g} of {rows} transitions, with a weight of {weight:g}"
-        raise CheckpointError(f"the saved agent holds on to what was shown, {told}: use another checkpoint")
+    count, weight = held.tolist()
+    if not (0 <= count <= rows and count == int(count) and 0 <= weight < math.inf):
+        amounts = f"{count:g} of {rows} transitions, with a weight of {weight:g}"
+        raise CheckpointError(f"the saved agent holds on to what was shown, {amounts}: use another checkpoint")
 
 
 def clone(
@@ -179,9 +179,9 @@ def clone(
     return fmean(shares[-10:])
 
 
-def _alike(action: Tensor, shown: Tensor) -> Tensor:
+def _alike(action: Tensor, wanted: Tensor) -> Tensor:
     """Return in which share of the rows every choice is the one that was shown, and every lever set about alike."""
-    near = ((action.to(torch.float32) - shown).abs() <= NEAR).view(len(shown), -1).all(1)
+    near = ((action.to(torch.float32) - wanted).abs() <= NEAR).view(len(wanted), -1).all(1)
     return near.to(torch.float32).mean()
 
 

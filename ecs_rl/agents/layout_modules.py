@@ -78,8 +78,8 @@ class Attention(nn.Module):
         )
         score = asks @ keys.transpose(2, 3) / keys.shape[-1] ** 0.5
         share = score.masked_fill(absent[:, None, None], float("-inf")).softmax(-1)
-        told = (share @ tells).flatten(1)
-        return self.head(self.body(torch.cat([own, told], 1)))  # type: ignore[no-any-return]
+        summary = (share @ tells).flatten(1)
+        return self.head(self.body(torch.cat([own, summary], 1)))  # type: ignore[no-any-return]
 
     def _by_head(self, x: Tensor) -> Tensor:
         """Return (rows, members, width) as (rows, heads, members, width of a head)."""
@@ -103,11 +103,11 @@ def _look(picture: Picture) -> nn.Sequential:
 
 
 def _forms(spec: PolicySpec, kind: type[Form], network: str, sensor: str) -> list[Form]:
-    found = [form for form in spec.layout if isinstance(form, kind)]
-    if not found:
+    forms = [form for form in spec.layout if isinstance(form, kind)]
+    if not forms:
         what = f"pictures, and '{spec.name}' sees none" if kind is Picture else f"sets, and '{spec.name}' sees none"
         raise CommandError(f"the network {network} is for {what}: give it {sensor} to see, or take mlp")
-    return found
+    return forms
 
 
 def _plain(inputs: int, forms: Iterable[Picture | Members]) -> list[int]:

@@ -43,7 +43,7 @@ class Algorithm:
         return getattr(import_module(module), name)
 
     @property
-    def shown(self) -> str:
+    def flag(self) -> str:
         """How it is named behind `--agent`."""
         return self.reference or self.name
 
@@ -60,7 +60,7 @@ class Algorithm:
             except ValueError as error:
                 if not self.reference:
                     raise
-                raise CommandError(f"--agent {self.shown}: its settings are refused: {error}") from error
+                raise CommandError(f"--agent {self.flag}: its settings are refused: {error}") from error
 
     def refusal(self, spec: PolicySpec) -> str:
         """Return why it cannot learn such a policy, '' if it can."""
@@ -108,8 +108,8 @@ def make_agent(
         raise CommandError(f"--seed {seed}: a seed must not be negative")
     if rows < 1 or threads < 1:
         raise CommandError(f"an agent needs at least one row and one thread, not {rows} and {threads}")
-    if told := algorithm.refusal(spec):
-        raise CommandError(f"--agent {algorithm.shown} {told}")
+    if reason := algorithm.refusal(spec):
+        raise CommandError(f"--agent {algorithm.flag} {reason}")
     try:
         if algorithm.reference:
             from ecs_rl.agents.guard import Guarded

@@ -45,8 +45,8 @@ class ModuleNetwork:
         """Let the module draw its parameters as it does; torch's global random numbers are left alone."""
         fresh = seeded(self._make, generator)
         with torch.no_grad():
-            for mine, drawn in zip(self._parameters, fresh.parameters(), strict=True):
-                mine.copy_(drawn)
+            for parameter, drawn in zip(self._parameters, fresh.parameters(), strict=True):
+                parameter.copy_(drawn)
             for (_, buffer), held in zip(self._buffers, fresh.buffers(), strict=True):
                 buffer.copy_(held)
             head = getattr(self._module, "head", None)
@@ -79,8 +79,8 @@ class ModuleNetwork:
             parameter.grad.zero_()  # type: ignore[union-attr]
         with torch.inference_mode(False):
             torch.autograd.backward(self._output, grad.clone())
-        found, self._output = self._x.grad, torch.empty(0)
-        return found
+        by_input, self._output = self._x.grad, torch.empty(0)
+        return by_input
 
     def _again(self) -> None:
         """Run the last `forward` again, from inputs of which autograd keeps the gradient."""
@@ -114,11 +114,11 @@ class RecurrentModule(ModuleNetwork):
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:  # type: ignore[override]
         """Return (ticks, rows, outputs) of sequences and remember what `backward` needs."""
         with torch.inference_mode(False), torch.enable_grad():
-            x, state, goes_on, told = x.clone(), state.clone(), (~begins).to(torch.float32).unsqueeze(2), []
+            x, state, goes_on, outputs = x.clone(), state.clone(), (~begins).to(torch.float32).unsqueeze(2), []
             for seen, on in zip(x, goes_on.clone(), strict=True):
                 output, state = self._module(seen, state * on)
-                told.append(output)
-            self._x, self._output = x, torch.stack(told)
+                outputs.append(output)
+            self._x, self._output = x, torch.stack(outputs)
             return self._output.detach()
 
 
@@ -142,7 +142,7 @@ def seeded(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Modu
         return make()
 
 
-def made(told: str, make: Factory, inputs: int, outputs: int, spec: PolicySpec) -> nn.Module:
+def made(source: str, make: Factory, inputs: int, outputs: int, spec: PolicySpec) -> nn.Module:
     """Return the module that a user's function makes, tried once; CommandError where it is no network for this."""
     try:
         module = make(inputs, outputs, spec)
@@ -150,17 +150,17 @@ def made(told: str, make: Factory, inputs: int, outputs: int, spec: PolicySpec) 
         raise
     except Exception as error:
         raise CommandError(
-            f"{told}: makes no network of {inputs} inputs and {outputs} outputs: {_why(error)}"
+            f"{source}: makes no network of {inputs} inputs and {outputs} outputs: {_why(error)}"
         ) from error
     if not isinstance(module, nn.Module):
-        raise CommandError(f"{told}: must return a torch.nn.Module, not {type(module).__name__}")
+        raise CommandError(f"{source}: must return a torch.nn.Module, not {type(module).__name__}")
     module.eval()
-    _refuse_what_differs(told, module)
-    _try(told, module, inputs, outputs)
+    _refuse_what_differs(source, module)
+    _try(source, module, inputs, outputs)
     return module
 
 
-def _refuse_what_differs(told: str, module: nn.Module) -> None:
+def _refuse_what_differs(source: str, module: nn.Module) -> None:
     """Refuse what computes otherwise while it learns, and numbers that the flat vector cannot hold."""
     for name, part in module.named_modules():
         if isinstance(part, (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)):
@@ -169,19 +169,19 @@ def _refuse_what_differs(told: str, module: nn.Module) -> None:
             kind, where = type(part).__name__, f" '{name}'" if name else ""
             cure = "use LayerNorm or GroupNorm" if "Norm" in kind else "leave it out"
             raise CommandError(
-                f"{told}: its {kind}{where} computes otherwise while it learns than while it acts: {cure}"
+                f"{source}: its {kind}{where} computes otherwise while it learns than while it acts: {cure}"
             )
     parameters = dict(module.named_parameters())
     if not parameters:
-        raise CommandError(f"{told}: has no parameters: there is nothing to learn")
+        raise CommandError(f"{source}: has no parameters: there is nothing to learn")
     for name, parameter in parameters.items():
         if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.dtype != torch.float32:
             lazy = isinstance(parameter, nn.parameter.UninitializedParameter)
             kind = "not there yet" if lazy else str(parameter.dtype)
-            raise CommandError(f"{told}: its parameter '{name}' is {kind}: parameters must be float32, made at once")
+            raise CommandError(f"{source}: its parameter '{name}' is {kind}: parameters must be float32, made at once")
 
 
-def _try(told: str, module: nn.Module, inputs: int, outputs: int) -> None:
+def _try(source: str, module: nn.Module, inputs: int, outputs: int) -> None:
     """Refuse a module whose output does not fit, or that changes its buffers."""
     x, rows, state = torch.zeros(3, inputs), 3, state_of(module)
     before = [buffer.clone() for buffer in module.buffers()]
@@ -190,7 +190,7 @@ def _try(told: str, module: nn.Module, inputs: int, outputs: int) -> None:
             output = module(x, torch.zeros(rows, state)) if state else module(x)
     except Exception as error:
         called = f"({rows}, {inputs}) of inputs" + (f" and ({rows}, {state}) of state" if state else "")
-        raise CommandError(f"{told}: fails on {called}: {_why(error)}") from error
+        raise CommandError(f"{source}: fails on {called}: {_why(error)}") from error
     try:
         if state:
             if not isinstance(output, tuple) or len(output) != 2:
@@ -199,10 +199,10 @@ def _try(told: str, module: nn.Module, inputs: int, outputs: int) -> None:
             output = output[0]
         check_output("it", output, (rows, outputs))
     except (CommandError, DivergedError) as error:
-        raise CommandError(f"{told}: {error}") from None
+        raise CommandError(f"{source}: {error}") from None
     for (name, buffer), old in zip(module.named_buffers(), before, strict=True):
         if buffer.shape != old.shape or not torch.equal(buffer, old):
-            raise CommandError(f"{told}: changes its buffer '{name}': what is remembered is state, kept for each row")
+            raise CommandError(f"{source}: changes its buffer '{name}': what is remembered is state, kept for each row")
 
 
 def check_output(who: str, output: Any, shape: tuple[int, ...]) -> None:

@@ -29,19 +29,19 @@ class NStep:
 
     def add(self, e: Experience) -> Floats:
         """Take one tick's transitions; return (any, width) those that are now complete."""
-        told = self._rows_of(e)
+        rows = self._rows_of(e)
         if self.steps == 1:
-            return told if e.valid is None else told[e.valid]
+            return rows if e.valid is None else rows[e.valid]
         n, slot, oldest = self._n, self._slot, (self._slot + 1) % self.steps
-        valid = np.ones(len(told), bool) if e.valid is None else e.valid
+        valid = np.ones(len(rows), bool) if e.valid is None else e.valid
         table, open_, last = self._table.numpy(), self._open.numpy(), self._last.numpy()
 
         grows = open_ & valid
         reward, discount = table[:, :, -2], table[:, :, -1]
         reward += np.where(grows, discount * np.where(valid, e.reward, np.float32(0)), np.float32(0))
         discount *= np.where(grows, self._gamma, np.float32(1))
-        table[slot], open_[slot] = told, valid
-        last[valid] = told[valid, n : 2 * n]
+        table[slot], open_[slot] = rows, valid
+        last[valid] = rows[valid, n : 2 * n]
         discount[open_ & (e.terminated & valid)] = 0.0
 
         ready = open_ & (e.terminated | e.truncated | ~valid)
@@ -55,12 +55,12 @@ class NStep:
     def _rows_of(self, e: Experience) -> Floats:
         """Return the tick's transitions as told rows over one tick, invalid ones included."""
         n, k = self._n, self._columns
-        told = np.empty((len(e.reward), 2 * n + k + 2), np.float32)
-        told[:, :n], told[:, n : 2 * n] = e.observation, e.next_observation
-        told[:, 2 * n : 2 * n + k] = e.action.reshape(len(told), k)
-        told[:, -2] = e.reward
-        np.multiply(~e.terminated, self._gamma, out=told[:, -1])
-        return told
+        rows = np.empty((len(e.reward), 2 * n + k + 2), np.float32)
+        rows[:, :n], rows[:, n : 2 * n] = e.observation, e.next_observation
+        rows[:, 2 * n : 2 * n + k] = e.action.reshape(len(rows), k)
+        rows[:, -2] = e.reward
+        np.multiply(~e.terminated, self._gamma, out=rows[:, -1])
+        return rows
 
     @property
     def parts(self) -> dict[str, Part]:

@@ -37,15 +37,15 @@ def load_algorithm(text: str) -> Algorithm:
     return algorithm_from(load_object(FLAG, text))
 
 
-def algorithm_from(found: FromFile) -> Algorithm:
+def algorithm_from(source: FromFile) -> Algorithm:
     """Return the algorithm that was found in a file, or refuse what does not keep to the protocol."""
-    where = f"{FLAG} {found.reference}"
-    with blaming(FLAG, found.file):
+    where = f"{FLAG} {source.reference}"
+    with blaming(FLAG, source.file):
         try:
-            name, config = _checked(found.value)
+            name, config = _checked(source.value)
         except ValueError as wrong:
             raise CommandError(f"{where}: {wrong}") from None
-    return Algorithm(name, config, found.value, found.reference, found.sha256)
+    return Algorithm(name, config, source.value, source.reference, source.sha256)
 
 
 def _checked(kind: Any) -> tuple[str, type[Any]]:
@@ -54,8 +54,8 @@ def _checked(kind: Any) -> tuple[str, type[Any]]:
         raise ValueError(f"an algorithm is a class, and this is {quoted(kind, 60)}")
     name, config = getattr(kind, "name", None), getattr(kind, "Config", None)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        told = "a text of small letters, digits and '_'" if name is not None else 'as in: name = "mine"'
-        raise ValueError(f"the class needs a name, {told}" + (f", not {quoted(name)}" if name is not None else ""))
+        rule = "a text of small letters, digits and '_'" if name is not None else 'as in: name = "mine"'
+        raise ValueError(f"the class needs a name, {rule}" + (f", not {quoted(name)}" if name is not None else ""))
     if name in AGENTS:
         raise ValueError(f"the name '{name}' is taken by an algorithm that comes with the project: choose another")
     for method, arguments in METHODS.items():
@@ -71,12 +71,12 @@ def _checked(kind: Any) -> tuple[str, type[Any]]:
 
 
 def _check_method(kind: type, method: str, arguments: tuple[str, ...]) -> None:
-    told = f"{method}({', '.join(('self', *arguments))})"
+    signature = f"{method}({', '.join(('self', *arguments))})"
     own = getattr(kind, method, None)
     if not callable(own) or getattr(own, "__module__", "") == PROTOCOL:
-        raise ValueError(f"it has no method {told}; see Agent in ecs_rl/agents/base.py")
+        raise ValueError(f"it has no method {signature}; see Agent in ecs_rl/agents/base.py")
     if unfit := _unfit(own, None, *arguments):
-        raise ValueError(f"{method} must be called as {told}: {unfit}")
+        raise ValueError(f"{method} must be called as {signature}: {unfit}")
 
 
 def _unfit(function: Any, *arguments: object, **named: object) -> str:

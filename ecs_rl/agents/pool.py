@@ -84,10 +84,10 @@ class Pool:
 
     def state(self) -> State:
         """Return ratings and the whole state of every frozen policy, its random numbers included; copies."""
-        found = copies(self._parts())
+        state = copies(self._parts())
         for slot in self.filled.tolist():
-            found |= prefixed(str(slot), self.agents[slot].state())
-        return found
+            state |= prefixed(str(slot), self.agents[slot].state())
+        return state
 
     def load_state(self, state: State) -> None:
         """Go on with the pool that was saved; CheckpointError where it is none, or lacks one of its policies."""

@@ -17,7 +17,7 @@ from ecs_rl.spaces import Floats
 
 MOST_BYTES = 8 << 30
 """Of a whole replay memory."""
-KEPT_SHARE = 4
+DEMONSTRATED_SHARE = 4
 """One of so many transitions that are drawn is of those that stay, where there are any."""
 SMALLEST_ERROR = 1e-3
 """Added to every error, so that a transition that is known by heart is still replayed now and then."""
@@ -55,14 +55,14 @@ class Replay:
         self.columns = columns
         self.size = 0
         self.next = 0
-        self.kept = 0
-        """How many of the first rows stay for good, of which a quarter of each draw is made."""
+        self.demonstrated = 0
+        """How many of the first rows are demonstrations, which stay, and of which a quarter of each draw is made."""
         self._n, self._priority = observation, priority
         width = 4 * (2 * observation + columns + 2)
         if capacity * width > MOST_BYTES:
-            told = f"a replay memory of {capacity:,} transitions of {observation:,} numbers takes"
+            size = f"a replay memory of {capacity:,} transitions of {observation:,} numbers takes"
             fits = f"at most {MOST_BYTES // width:,} fit into {MOST_BYTES >> 30}"
-            raise CommandError(f"{told} {capacity * width / 2**30:,.0f} GB: {fits} (the setting memory)")
+            raise CommandError(f"{size} {capacity * width / 2**30:,.0f} GB: {fits} (the setting memory)")
         self._table = torch.zeros(capacity, 2 * observation + columns + 2)
         self._array = self._table.numpy()
         self._drawn = np.zeros((0, self._table.shape[1]), np.float32)
@@ -72,14 +72,15 @@ class Replay:
 
     def add(self, rows: Floats) -> None:
         """Store (any, width) transitions, the newest over the oldest."""
-        ring = self.capacity - self.kept
+        ring = self.capacity - self.demonstrated
         rows = rows[-ring:]
         first = min(len(rows), self.capacity - self.next)
         self._array[self.next : self.next + first] = rows[:first]
-        self._array[self.kept : self.kept + len(rows) - first] = rows[first:]
+        self._array[self.demonstrated : self.demonstrated + len(rows) - first] = rows[first:]
         if self._tree is not None and len(rows):
-            self._tree.set((self.next - self.kept + np.arange(len(rows))) % ring + self.kept, float(self._largest))
-        self.next = (self.next - self.kept + len(rows)) % ring + self.kept
+            places = (self.next - self.demonstrated + np.arange(len(rows))) % ring + self.demonstrated
+            self._tree.set(places, float(self._largest))
+        self.next = (self.next - self.demonstrated + len(rows)) % ring + self.demonstrated
         self.size = min(self.size + len(rows), self.capacity)
 
     def keep(self, rows: Floats, imitated: NDArray[np.bool_]) -> int:
@@ -87,11 +88,11 @@ class Replay:
 
         Returns how many stay. The memory must be empty.
         """
-        kept = rows[imitated][-self.capacity // 2 :]
-        self.add(kept)
-        self.kept = len(kept)
+        staying = rows[imitated][-self.capacity // 2 :]
+        self.add(staying)
+        self.demonstrated = len(staying)
         self.add(rows[~imitated])
-        return self.kept
+        return self.demonstrated
 
     def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Batch:
         """Return random transitions; `correction` is the exponent of the importance weights, 0 for none."""
@@ -100,9 +101,9 @@ class Replay:
             rows = torch.randint(self.size, (count,), generator=generator).numpy()
         else:
             rows = self._tree.draw(torch.rand(count, generator=generator, dtype=torch.float64).numpy())
-        if self.kept:
-            some = count // KEPT_SHARE
-            rows[:some] = torch.randint(self.kept, (some,), generator=generator).numpy()
+        if self.demonstrated:
+            some = count // DEMONSTRATED_SHARE
+            rows[:some] = torch.randint(self.demonstrated, (some,), generator=generator).numpy()
         if self._tree is not None:
             weight = importance(self._tree.weights[rows], correction)
         if len(self._drawn) != count:

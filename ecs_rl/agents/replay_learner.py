@@ -228,6 +228,6 @@ class ReplayLearner(Learner):
             older |= prefixed("waiting", copies(self._unfinished.parts))
         due = {name: state[name].to(torch.float64) for name in state.keys() & {"count/due"}}  # older ones are whole
         super().load_state({**older, **state, **due})
-        self._memory.kept = int(self._held[0])
+        self._memory.demonstrated = int(self._held[0])
         self._memory.refresh()
         self._sound.copy_(self._learns.flat)

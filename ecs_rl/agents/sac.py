@@ -178,7 +178,7 @@ class SAC(ReplayLearner):
             p[:b] * (expected - value) * (1.0 / b),
             out=self._policy_grad,
         )
-        if self._memory.kept:
+        if self._memory.demonstrated:
             self._hold_on(batch)
         self._policy_pass.backward()
         entropy = np.array([levers.log_prob[:b].sum(), (p[:b] * log_p[:b]).sum()], np.float32) * (-1.0 / b)
@@ -202,7 +202,7 @@ class SAC(ReplayLearner):
 
     def _hold_on(self, batch: Batch) -> None:
         """Add to the policy's gradient what makes demonstrated actions more probable, where some were drawn."""
-        held = (batch.rows < self._memory.kept).nonzero()[0]
+        held = (batch.rows < self._memory.demonstrated).nonzero()[0]
         towards = np.empty((len(held), self._layout.outputs), np.float32)
         self._layout.towards(self._masked_output()[held], batch.action.numpy()[held], out=towards)
         self._policy_grad[held] += np.float32(float(self._held[1]) / self.config.batch) * towards

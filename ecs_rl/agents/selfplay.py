@@ -152,7 +152,7 @@ class SelfPlay:
         Returns for each the learner's rating after it and the opponent's step (-1 for the fixed one), None where the
         game does not count.
         """
-        told: list[tuple[float, int] | None] = [None] * len(arenas)
+        rated: list[tuple[float, int] | None] = [None] * len(arenas)
         counted = [i for i, arena in enumerate(arenas.tolist()) if self._rated[arena]]
         games = []
         for i in counted:
@@ -160,8 +160,8 @@ class SelfPlay:
             ahead = np.sign(leads[i]) * (1.0 if self._side[arena] else -1.0)
             games.append((int(self._opponent[arena]), 0.5 + 0.5 * float(ahead)))
         for i, (opponent, _), elo in zip(counted, games, self.pool.rate(games), strict=True):
-            told[i] = elo, LATEST if opponent == self.pool.fixed else int(self.pool.taken[opponent])
-        return told
+            rated[i] = elo, LATEST if opponent == self.pool.fixed else int(self.pool.taken[opponent])
+        return rated
 
     # --- learning ---------------------------------------------------------------------------------------------------
 

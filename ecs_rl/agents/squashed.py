@@ -145,11 +145,11 @@ class Layout:
 
     def traced(self, output: torch.Tensor) -> torch.Tensor:
         """Return (rows, actions) levers' settings and options' log-probabilities, in the order of the space."""
-        told, first = [torch.tanh(output[:, : self.levers])], 2 * self.levers
+        outputs, first = [torch.tanh(output[:, : self.levers])], 2 * self.levers
         for size in self._sizes:
-            told.append(torch.log_softmax(output[:, first : first + size], 1))
+            outputs.append(torch.log_softmax(output[:, first : first + size], 1))
             first += size
-        return torch.cat(told, 1)[:, torch.from_numpy(self._place)]
+        return torch.cat(outputs, 1)[:, torch.from_numpy(self._place)]
 
     def action(self, levers: Floats, combination: NDArray[np.int64]) -> NDArray[np.int64] | Floats:
         """Return the action in the form that the space has, from (rows, levers) and (rows,) combinations."""

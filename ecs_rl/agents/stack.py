@@ -21,8 +21,8 @@ class Stack:
 
     def __init__(self, parameters: Parameters, name: str, layers: int, activation: Activation, count: int = 1) -> None:
         def of_all(tensors: dict[str, Tensor], kind: str, ndim: int) -> list[Tensor]:
-            found = [tensors[f"{name}/{i}.{kind}"] for i in range(layers)]
-            return [each.view(count, *(1,) * (2 - ndim), *each.shape[-ndim:]) for each in found]
+            layers_of_all = [tensors[f"{name}/{i}.{kind}"] for i in range(layers)]
+            return [each.view(count, *(1,) * (2 - ndim), *each.shape[-ndim:]) for each in layers_of_all]
 
         self.weight, self.weight_grad = (of_all(of, "weight", 2) for of in (parameters.value, parameters.grad))
         self.bias, self.bias_grad = (of_all(of, "bias", 1) for of in (parameters.value, parameters.grad))

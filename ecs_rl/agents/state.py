@@ -76,8 +76,8 @@ def load(parts: Parts, state: State) -> None:
                 try:
                     part.set_state(saved)
                 except RuntimeError as error:
-                    told = f"the saved random numbers cannot go on: {error}; use another checkpoint"
-                    raise CheckpointError(told) from error
+                    message = f"the saved random numbers cannot go on: {error}; use another checkpoint"
+                    raise CheckpointError(message) from error
 
 
 def _now(part: Part) -> Tensor:
@@ -104,8 +104,8 @@ def check_fits(given: State, expected: State, growing: Collection[str] = (), wha
         elif ours.dtype != theirs.dtype:
             problems.append(f"{name} holds {theirs.dtype}, this {what}'s {ours.dtype}")
     if problems:
-        told = f"the saved {what} does not fit this one (other scene, arenas or settings?)"
-        raise CheckpointError(f"{told}: {_some(problems)}")
+        message = f"the saved {what} does not fit this one (other scene, arenas or settings?)"
+        raise CheckpointError(f"{message}: {_some(problems)}")
 
 
 def check_finite(parameters: State) -> None:

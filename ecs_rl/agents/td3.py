@@ -100,7 +100,7 @@ class TD3(ReplayLearner):
         if mode is ActMode.GREEDY:
             return Decision(best.numpy())
         generator = self._random if explores else self._sample_random
-        if explores and self._seen < self.config.warm_up and not self._memory.kept:
+        if explores and self._seen < self.config.warm_up and not self._memory.demonstrated:
             return Decision(best.uniform_(-1.0, 1.0, generator=generator).numpy())
         noise = torch.randn(best.shape, generator=generator)
         return Decision(best.add_(noise, alpha=self.config.noise).clamp_(-1.0, 1.0).numpy())
@@ -136,8 +136,8 @@ class TD3(ReplayLearner):
         if by_lever is not None:
             grad = self._policy_pass.grad.numpy()[0]
             np.multiply(by_lever.numpy()[0], 1.0 - self._would * self._would, out=grad)
-            if self._memory.kept:
-                held = (batch.rows < self._memory.kept).nonzero()[0]
+            if self._memory.demonstrated:
+                held = (batch.rows < self._memory.demonstrated).nonzero()[0]
                 grad[held] += np.float32(float(self._held[1]) / b) * towards(output[held], self._taken[held])
             self._policy_pass.backward()
             gradient += float(torch.linalg.vector_norm(self._policy_part.flat_grad))

@@ -25,13 +25,13 @@ class Team:
         self, observation: Sequence[Floats], mode: ActMode, state: Sequence[Floats | None] | None = None
     ) -> tuple[Decision, ...]:
         """Return the decisions of every policy."""
-        told = zip(self.agents, observation, state or [None] * len(self.agents), strict=True)
-        return tuple(agent.act(seen, mode, remembered) for agent, seen, remembered in told)
+        decisions_of = zip(self.agents, observation, state or [None] * len(self.agents), strict=True)
+        return tuple(agent.act(seen, mode, remembered) for agent, seen, remembered in decisions_of)
 
     def observe(self, experience: Sequence[Experience]) -> None:
         """Hand every agent its own experience."""
-        for agent, told in zip(self.agents, experience, strict=True):
-            agent.observe(told)
+        for agent, own in zip(self.agents, experience, strict=True):
+            agent.observe(own)
 
     def learn(self, progress: float) -> Iterator[None]:
         """Update one agent after the other."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Demonstration
 from ecs_rl.errors import CheckpointError
@@ -21,7 +22,8 @@ from ecs_rl.spaces import PolicySpec
 KIND = "demonstration"
 """Stands in the manifest where a checkpoint names its algorithm."""
 REMEDY = "take a copy of it, or play anew with --save-demo"
-_PARTS = ("observation", "action", "reward", "shown")
+_PARTS = {"observation": "observation", "action": "action", "reward": "reward", "shown": "imitated"}
+"""The parts of an episode by their names in a file, and as fields of a `Demonstration`."""
 
 
 class _Fact(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ class Demonstrations:
 def save_demonstrations(path: Path, demonstrations: Demonstrations) -> None:
     """Write the file anew in one step: whatever happens meanwhile, the old one or the new one is there."""
     tensors = {
-        f"{number:05}": {name: torch.from_numpy(np.ascontiguousarray(getattr(episode, name))) for name in _PARTS}
+        f"{number:05}": {name: _tensor(getattr(episode, field)) for name, field in _PARTS.items()}
         for number, episode in enumerate(demonstrations.episodes)
     }
     pieces = sealed_pieces(join_sections(tensors), demonstrations.manifest())
@@ -74,6 +76,10 @@ def save_demonstrations(path: Path, demonstrations: Demonstrations) -> None:
         folder.write(path.name, *pieces)
     finally:
         folder.close()
+
+
+def _tensor(array: NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def read_demonstrations(path: Path) -> Demonstrations:
@@ -96,17 +102,17 @@ def read_demonstrations(path: Path) -> Demonstrations:
 
 def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstration:
     """Return an episode whose parts are what they say; ValueError otherwise."""
-    seen, action, reward, expert = (arrays[name] for name in _PARTS)
+    seen, action, reward, imitated = (arrays[name] for name in _PARTS)
     if action.ndim == 0:
         raise ValueError("an episode has one number for all of its actions")
     ticks = len(action)
     wrong = spec.actions.wrong(action, ticks) if ticks else None
     if wrong is not None:
         raise ValueError(f"an episode {wrong.what} {wrong.why}".strip())
-    if seen.shape != (ticks, len(spec.numbers)) or reward.shape != (ticks,) or expert.shape != (ticks,):
+    if seen.shape != (ticks, len(spec.numbers)) or reward.shape != (ticks,) or imitated.shape != (ticks,):
         raise ValueError(f"an episode of {ticks} ticks has parts of other lengths")
-    if seen.dtype != np.float32 or reward.dtype != np.float32 or expert.dtype != np.bool_:
+    if seen.dtype != np.float32 or reward.dtype != np.float32 or imitated.dtype != np.bool_:
         raise ValueError("an episode has parts of another type")
     if not (np.isfinite(seen).all() and np.isfinite(reward).all() and np.isfinite(fact.result)):
         raise ValueError("an episode has numbers that are not finite")
-    return Demonstration(fact.seed, seen, action, reward, expert, fact.terminated, fact.result)
+    return Demonstration(fact.seed, seen, action, reward, imitated, fact.terminated, fact.result)

@@ -25,7 +25,7 @@ def imitate(training: Training, path: Path) -> str:
     if not isinstance(agent, Imitating):
         message = f"{agent.name} cannot begin by imitating"
         raise CommandError(f"--imitate {path}: {message}: leave it out, or take --agent {USUAL}")
-    decisions = sum(int(episode.shown.sum()) for episode in demonstrations.episodes)
+    decisions = sum(int(episode.imitated.sum()) for episode in demonstrations.episodes)
     if not decisions:
         raise CheckpointError(f"{path} shows no decision of a person: play with play.py SCENE --human --save-demo FILE")
     share = agent.imitate(demonstrations.episodes)

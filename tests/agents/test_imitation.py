@@ -80,7 +80,7 @@ def test_it_expects_what_came_of_it_and_nothing_of_what_nobody_knows() -> None:
 
 def test_only_what_a_person_did_is_imitated() -> None:
     agent, episodes = made(CHOICES), shown(CHOICES)
-    mixed = [replace(e, action=e.action.copy(), shown=np.arange(TICKS) % 2 == 0) for e in episodes]
+    mixed = [replace(e, action=e.action.copy(), imitated=np.arange(TICKS) % 2 == 0) for e in episodes]
     for e in mixed:
         e.action[1::2] = 1 - e.action[1::2]  # what a bad policy did in between
     assert agent.imitate(mixed) > 0.9
@@ -131,7 +131,7 @@ def test_learners_of_values_do_as_they_were_shown_and_remember_it_for_good(kind:
     done = np.asarray(agent.act(seen, ActMode.GREEDY).action, np.float64)
     assert (np.abs(done - right_action(agent.spec, seen)) < 0.35).mean() > 0.9
     kept = agent._memory._table[: 3 * TICKS].clone()
-    assert agent._memory.kept == 3 * TICKS
+    assert agent._memory.demonstrated == 3 * TICKS
     play(agent, 300, np.random.default_rng(8))
     assert agent._memory.size == 800
     assert torch.equal(agent._memory._table[: 3 * TICKS], kept)
@@ -171,8 +171,8 @@ def test_a_save_that_holds_on_to_what_cannot_be_is_refused(kind: str, held: tupl
 
 def test_what_a_policy_did_in_between_is_remembered_but_not_held_to() -> None:
     agent = learner("dqn")
-    agent.imitate([replace(e, shown=np.arange(TICKS) < 50) for e in shown(CHOICES)])
-    assert (agent._memory.kept, agent._memory.size) == (150, 3 * TICKS)
+    agent.imitate([replace(e, imitated=np.arange(TICKS) < 50) for e in shown(CHOICES)])
+    assert (agent._memory.demonstrated, agent._memory.size) == (150, 3 * TICKS)
 
 
 @pytest.mark.parametrize("steps", [1, 3])
@@ -181,7 +181,7 @@ def test_ticks_become_transitions_over_several_of_them(steps: int) -> None:
     reward, action = np.array([1, 2, 4, 8, 16], np.float32), np.array([0, 1, 0, 1, 1])
     whole = Demonstration(0, seen, action, reward, np.array([True, False, True, True, True]), True, 31.0)
     rows, imitated = transitions([whole, replace(whole, terminated=False)], steps, 0.5)
-    assert imitated.tolist() == [*whole.shown.tolist(), *whole.shown[:4].tolist()]
+    assert imitated.tolist() == [*whole.imitated.tolist(), *whole.imitated[:4].tolist()]
     first = [[0, 1, 0, 1, 0.5], [1, 2, 1, 2, 0.5], [2, 3, 0, 4, 0.5], [3, 4, 1, 8, 0.5], [4, 4, 1, 16, 0]]
     if steps == 3:
         first = [[0, 3, 0, 3, 0.125], [1, 4, 1, 6, 0.125], [2, 4, 0, 12, 0], [3, 4, 1, 16, 0], [4, 4, 1, 16, 0]]

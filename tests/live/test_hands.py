@@ -244,7 +244,7 @@ def test_a_person_plays_without_any_run_and_what_was_done_is_kept(
     assert (told["episodes"], told["demo"]) == (2, str(demo))
     shown = read_demonstrations(demo)
     assert [round(e.result, 6) for e in shown.episodes] == [round(value, 6) for value in told["returns"]]
-    assert all(bool(e.shown.all()) for e in shown.episodes)
+    assert all(bool(e.imitated.all()) for e in shown.episodes)
     assert [e.seed for e in shown.episodes] == [100, 101]
     assert max(told["returns"]) > 150  # flown by keys, it lands
     for episode in shown.episodes:
@@ -285,7 +285,7 @@ def test_what_a_person_took_back_is_in_no_demonstration(tmp_path: Path) -> None:
     assert show.outcome is not None
     assert (len(episode), episode.result) == (show.outcome.length, show.outcome.total)
     assert episode.reward.sum() == pytest.approx(episode.result)
-    assert bool(episode.shown.all())
+    assert bool(episode.imitated.all())
     show.rewind.go(show.rewind.here - 3)
     assert show.go_on_from_here()
     drive(0)

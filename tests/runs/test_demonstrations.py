@@ -24,7 +24,7 @@ from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save
 from ecs_rl.spaces import PolicySpec
 from ecs_rl.testing.transitions import CHOICES, LEVERS, MIXED
 
-PARTS = ("observation", "action", "reward", "shown")
+FIELDS = ("observation", "action", "reward", "imitated")
 
 
 def some(spec: PolicySpec = CHOICES, lengths: tuple[int, ...] = (7, 3)) -> Demonstrations:
@@ -36,7 +36,7 @@ def some(spec: PolicySpec = CHOICES, lengths: tuple[int, ...] = (7, 3)) -> Demon
             observation=random.normal(size=(ticks, len(spec.observations))).astype(np.float32),
             action=spec.actions.random(random, ticks),
             reward=random.normal(size=ticks).astype(np.float32),
-            shown=random.random(ticks) < 0.7,
+            imitated=random.random(ticks) < 0.7,
             terminated=bool(seed % 2),
             result=float(random.normal()),
         )
@@ -53,7 +53,7 @@ def test_what_was_shown_comes_back_bit_for_bit(spec: PolicySpec, tmp_path: Path)
     assert replace(found, episodes=()) == replace(wanted, episodes=())
     for ours, theirs in zip(wanted.episodes, found.episodes, strict=True):
         assert (ours.seed, ours.terminated, ours.result) == (theirs.seed, theirs.terminated, theirs.result)
-        for name in PARTS:
+        for name in FIELDS:
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
 

@@ -139,7 +139,7 @@ def test_what_cannot_be_imitated_is_refused_and_leaves_no_run(
     code, told = refused(capsys, "lander", "--resume", *at)
     assert (code, "--resume and --imitate exclude each other" in told) == (2, True)
     (episode,) = one.episodes
-    save_demonstrations(path, replace(one, episodes=(replace(episode, shown=episode.shown & False),)))
+    save_demonstrations(path, replace(one, episodes=(replace(episode, imitated=episode.imitated & False),)))
     code, told = refused(capsys, "lander", *at)
     assert (code, "shows no decision of a person" in told) == (3, True)
     path.write_bytes(path.read_bytes()[:-1])

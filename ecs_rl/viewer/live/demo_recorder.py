@@ -69,7 +69,7 @@ class DemoRecorder:
             observation=np.stack([tick.sights[policy][row // show.world.arenas] for tick in ticks]),
             action=np.stack([tick.actions[policy][row] for tick in ticks]),
             reward=np.array([tick.rewards[policy][row] for tick in ticks], np.float32),
-            shown=np.array([self._drives(tick) for tick in ticks]),
+            imitated=np.array([self._drives(tick) for tick in ticks]),
             terminated=bool(self._done.terminated[row]),
             result=show.total,
         )
