@@ -54,22 +54,17 @@ class TD3(ReplayLearner):
         self._critics.initialise(self._first, head_gain=1.0)
         self._copy_to_targets()
         self._begin_steps(parameters, self._critics_part, self._policy_part)
-        self._make_passes(len(spec.observations), spec.actions.levers, config.batch)
+        self._make_passes(len(spec.numbers), spec.actions.levers, config.batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
-        """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
-
-        The rows are (s, a), (s, pi(s)) and (s', a').
-        """
-        layers, activation = len(self.config.hidden) + 1, self.config.activation
+        """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
+        layers, activation, own = len(self.config.hidden) + 1, self.config.activation, len(self.spec.observations)
         x = torch.zeros(3 * b, n + k)
         self._before, self._after = x[: 2 * b, :n].numpy().reshape(2, b, n), x[2 * b :, :n].numpy()
         self._taken, self._would, self._then = x[:, n:].numpy().reshape(3, b, k)
-        target_policy = Stack(self._targets, "policy", layers, activation)
-        target_critics = Stack(self._targets, "q", layers, activation, CRITICS)
-        self._target_policy_pass = Pass(target_policy, x[2 * b :, :n])
-        self._target_pass = Pass(target_critics, x[2 * b :])
-        self._policy_pass = Pass(self._policy, x[b : 2 * b, :n], back=b, learns=b)
+        self._target_policy_pass = Pass(Stack(self._targets, "policy", layers, activation), x[2 * b :, :own])
+        self._target_pass = Pass(Stack(self._targets, "q", layers, activation, CRITICS), x[2 * b :])
+        self._policy_pass = Pass(self._policy, x[b : 2 * b, :own], back=b, learns=b)
         self._critics_pass = Pass(self._critics, x[:b], back=b, learns=b)
         self._both_pass = Pass(self._critics, x[: 2 * b], back=2 * b, learns=b, inputs=k)
         self._both_pass.grad.zero_()
@@ -85,9 +80,9 @@ class TD3(ReplayLearner):
     @staticmethod
     def shapes(spec: PolicySpec, config: TD3Config) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        n, k = len(spec.observations), spec.actions.levers
-        critics = Stack.shapes("q", (n + k, *config.hidden, 1), CRITICS)
-        return Stack.shapes("policy", (n, *config.hidden, k)) | critics
+        levers = spec.actions.levers
+        critics = Stack.shapes("q", (len(spec.numbers) + levers, *config.hidden, 1), CRITICS)
+        return Stack.shapes("policy", (len(spec.observations), *config.hidden, levers)) | critics
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -96,7 +91,7 @@ class TD3(ReplayLearner):
         """Decide for each row: pi(s), plus noise while exploring; at random in a warm-up without demonstrations."""
         explores = mode is ActMode.EXPLORE
         self._check_observation(observation, self.rows if explores else None)
-        best = self._policy(self.inputs(observation))[0].tanh_()
+        best = self._best(self.inputs(observation))
         if mode is ActMode.GREEDY:
             return Decision(best.numpy())
         generator = self._random if explores else self._sample_random
@@ -104,6 +99,10 @@ class TD3(ReplayLearner):
             return Decision(best.uniform_(-1.0, 1.0, generator=generator).numpy())
         noise = torch.randn(best.shape, generator=generator)
         return Decision(best.add_(noise, alpha=self.config.noise).clamp_(-1.0, 1.0).numpy())
+
+    def _best(self, x: Tensor) -> Tensor:
+        """Return (rows, levers) pi(s); the policy sees its own numbers alone."""
+        return self._policy(x[:, : len(self.spec.observations)])[0].tanh_()
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +153,7 @@ class TD3(ReplayLearner):
         """Set levers as demonstrated, and let the critics predict what came of it."""
         assert isinstance(batch.seen, Tensor)
         n, action = len(batch.action), batch.action.to(torch.float32).view(len(batch.action), -1)
-        policy = Pass(self._policy, batch.seen, back=n, learns=n)
+        policy = Pass(self._policy, batch.seen[:, : len(self.spec.observations)], back=n, learns=n)
         output = policy.forward().numpy()[0]
         policy.grad.numpy()[0] = towards(output, action.numpy()) / n
         policy.backward()
@@ -171,14 +170,15 @@ class TD3(ReplayLearner):
         """Return levers' settings, the exploration noise, and the lesser critic's value of each row's settings."""
         self._check_observation(observation, None)
         x = self.inputs(observation)
-        best = self._policy(x)[0].tanh_()
-        value = self._critics(torch.cat([x, best], 1)).numpy().min(0)[:, 0]
-        noise = np.full(best.shape[1], self.config.noise, np.float32)
-        return PolicyOutput("levers", best.numpy(), noise, value.astype(np.float64))
+        best = self._best(x)
+        value = self._critics(torch.cat([x, best], 1)).numpy().min(0)[:, 0].astype(np.float64)
+        if observation.shape[1] < len(self.spec.numbers):
+            value.fill(np.nan)
+        return PolicyOutput("levers", best.numpy(), np.full(best.shape[1], self.config.noise, np.float32), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting, by operations that autograd follows."""
-        return self._policy.traced(x)[0].tanh()
+        return self._policy.traced(x[:, : len(self.spec.observations)])[0].tanh()
 
     # --- the state --------------------------------------------------------------------------------------------------
 

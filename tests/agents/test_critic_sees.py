@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_helpers import ROWS, SMALL_DQN, SMALL_PPO, SMALL_SAC, same
+from agents_helpers import ROWS, SMALL_DQN, SMALL_PPO, SMALL_SAC, SMALL_TD3, same
 
 from ecs_rl.agents import ActMode, Agent, Continuous, Discrete, Experience, PolicySpec, make_agent
 from ecs_rl.agents.base import output_of
@@ -21,6 +21,7 @@ AGENTS: dict[str, tuple[str, PolicySpec, Any]] = {
     "ppo choice": ("ppo", CHOICE, replace(SMALL_PPO, normalise_observations=False)),
     "ppo gru": ("ppo", LEVERS, replace(SMALL_PPO, network="gru", state=4)),
     "sac": ("sac", LEVERS, SMALL_SAC),
+    "td3": ("td3", LEVERS, SMALL_TD3),
     "sac choice": ("sac", CHOICE, replace(SMALL_SAC, normalise_observations=True)),
 }
 

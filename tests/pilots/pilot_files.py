@@ -88,6 +88,7 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "dqn quantiles dueling": ("dqn", SEVERAL, replace(DQN, quantiles=4, dueling=True, hidden=(9,))),
     "dqn quantiles of what is seen": ("dqn", MASKED, replace(DQN, quantiles=4, hidden=(), slow_policy=True)),
     "td3": ("td3", LEVERS, TD3),
+    "td3 with a critic that sees more": ("td3", CRITIC, replace(TD3, normalise_observations=True)),
     "td3 in two parts": ("td3", TWO_PARTS, replace(TD3, normalise_observations=True, activation="tanh")),
 }
 KINDS |= {
