@@ -130,6 +130,8 @@ class PPOConfig(Settings):
     """Passes over the rollout in one update."""
     minibatch: Count = 2048
     """Rows in one gradient step (at most the whole rollout)."""
+    accumulate: Count = 1
+    """Parts of a minibatch whose gradients are added up one after the other, where it does not fit the memory whole."""
     gamma: Share = 0.99
     """Discount per tick."""
     gae_lambda: Share = 0.95

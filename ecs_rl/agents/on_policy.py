@@ -15,6 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -57,6 +58,8 @@ class Minibatch:
     returns: Tensor
     value: Tensor
     """What the value network said when the action was chosen."""
+    total: int
+    """Transitions in the whole gradient step, of which these may be a part."""
 
 
 class OnPolicy(Learner):
@@ -103,7 +106,10 @@ class OnPolicy(Learner):
 
     @abstractmethod
     def gradient(self, batch: Minibatch) -> Tensor:
-        """Write the gradient of the algorithm's loss; return (LOSSES,) numbers: policy loss, value loss, and others."""
+        """Write the gradient of the algorithm's loss; return (LOSSES,) numbers: policy loss, value loss, and others.
+
+        The loss is a mean over `batch.total` transitions: gradients and numbers of the parts of a step add up.
+        """
 
     def is_enough(self, losses: Tensor) -> bool:
         """Return whether an update ends before its last epoch is over, by the numbers of its newest minibatch."""
@@ -239,13 +245,33 @@ class OnPolicy(Learner):
 
     def _descend(self, part: slice, lr: float) -> Tensor:
         """Take one step down the gradient of the loss on these rows of the shuffled rollout; return its numbers."""
-        losses = self.gradient(self._batch(part))
+        first, *others = self._parts_of(part)
+        losses, gradient = self.gradient(first), self._parameters.flat_grad
+        if others:
+            added = gradient.clone()
+            for batch in others:
+                losses += self.gradient(batch)
+                added += gradient
+            gradient.copy_(added)
         norm = self._parameters.clip_gradient(self.config.max_grad_norm)
         self._check_step(norm, policy_loss=float(losses[0]), value_loss=float(losses[1]))
         self._adam.step(lr)
         self._sums[:-1] += losses
         self._sums[-1] += 1
         return losses
+
+    def _parts_of(self, part: slice) -> list[Minibatch]:
+        """Return these rows of the shuffled rollout as the parts of a step, advantages scaled over all of them."""
+        c, whole = self.config, self._batch(part)
+        n, count = part.stop - part.start, min(self.config.accumulate, part.stop - part.start)
+        parts = [whole]
+        if count > 1:
+            edges = [part.start + i * n // count for i in range(count + 1)]
+            parts = [replace(self._batch(slice(*pair)), total=len(whole.seen)) for pair in pairwise(edges)]
+        if not c.normalise_advantages:
+            return parts
+        std, mean = torch.std_mean(whole.advantage, correction=0)
+        return [replace(batch, advantage=(batch.advantage - mean).div_(std + 1e-8)) for batch in parts]
 
     def _batch(self, part: slice) -> Minibatch:
         """Return these rows of the shuffled rollout."""
@@ -254,13 +280,14 @@ class OnPolicy(Learner):
             if not self._shuffled:
                 flat = {name: rollout.flat(name) for name in ("observation", *names)}
                 self._shuffled = {name: tensor.index_select(0, self._order) for name, tensor in flat.items()}
-            x, *others = (tensor[part] for tensor in self._shuffled.values())
-            return Minibatch(x, *others)
+            own = {name: self._shuffled[name][part] for name in names}
+            return Minibatch(self._shuffled["observation"][part], total=part.stop - part.start, **own)
         rows = self._order[part]
         counts = rollout.tensors["valid"].index_select(1, rows).flatten().nonzero().squeeze(1)
         flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in names}
         seen = Sequences(*rollout.sequences(rows), counts + rollout.lead.size * len(rows))
-        return Minibatch(seen, *(tensor.index_select(0, counts) for tensor in flat.values()))
+        own = {name: tensor.index_select(0, counts) for name, tensor in flat.items()}
+        return Minibatch(seen, total=len(counts), **own)
 
     def _end(self, lr: float) -> None:
         """Note the update's mean numbers and make room for the next rollout."""

@@ -29,17 +29,14 @@ class PPO(OnPolicy):
 
     def gradient(self, batch: Minibatch) -> Tensor:
         """Write the gradient of L; return the policy's loss, the value's loss, entropy, KL and the clipped share."""
-        c, n, advantage = self.config, len(batch.seen), batch.advantage
-        if c.normalise_advantages:
-            std, mean = torch.std_mean(advantage, correction=0)
-            advantage = (advantage - mean).div_(std + 1e-8)
+        c, n = self.config, batch.total
 
         def policy_step(head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
             share = (rows.stop - rows.start) / n
             log_prob, entropy = head.forward(output, batch.action[rows])
             log_ratio = log_prob - batch.log_prob[rows]
             ratio = log_ratio.exp()
-            loss, log_prob_grad = clipped_objective(ratio, advantage[rows], c.clip, share)
+            loss, log_prob_grad = clipped_objective(ratio, batch.advantage[rows], c.clip, share)
             grad = head.backward(log_prob_grad, -c.entropy * share)
             kl = ((ratio - 1.0).sub_(log_ratio)).mean() * share  # E[(r - 1) - log r], never negative
             clipped = (ratio.sub_(1.0).abs_() > c.clip).sum() / n

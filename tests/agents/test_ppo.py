@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
+from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SMALL_PPO, play, some_experience, some_observation
 
 from ecs_rl.agents import actor_critic
 from ecs_rl.agents.config import PPOConfig, Schedule
 from ecs_rl.agents.on_policy import Minibatch
 from ecs_rl.agents.ppo import PPO
-from ecs_rl.spaces import ActMode, Decision
+from ecs_rl.spaces import ActMode, Decision, PolicySpec
 
 
 def full_agent(config: PPOConfig = SMALL_PPO, *, continuous: bool = False, invalid: float = 0.0) -> PPO:
@@ -184,3 +184,20 @@ def test_the_stored_log_probability_is_that_of_the_action_before_the_world_clips
     expected = torch.distributions.Normal(mean, np.e).log_prob(torch.from_numpy(action)).sum(-1)  # type: ignore[no-untyped-call]
     torch.testing.assert_close(stored["log_prob"][0], expected)
     torch.testing.assert_close(stored["action"][0], torch.from_numpy(action))
+
+
+@pytest.mark.parametrize("network", ["mlp", "gru"])
+@pytest.mark.parametrize("spec", [CHOICES, MIXED])
+def test_a_minibatch_in_parts_gives_the_same_step(network: str, spec: PolicySpec) -> None:
+    """Gradients of parts add up to that of the whole, advantages scaled over all of it."""
+    config = replace(SMALL_PPO, minibatch=20, network=network, state=4, entropy=0.01, value_clip=0.2)
+    agents = [PPO(spec, replace(config, accumulate=parts), seed=0, rows=ROWS, threads=1) for parts in (1, 3, 1000)]
+    for agent in agents:
+        play(agent, SMALL_PPO.rollout * 2, np.random.default_rng(0), invalid=0.2)
+    one, *others = (agent.policy_state() for agent in agents)
+    for other in others:
+        for name, tensor in one.items():
+            torch.testing.assert_close(other[name], tensor, rtol=1e-4, atol=1e-6, msg=name)
+    metrics = [agent.metrics() for agent in agents]
+    for name, number in metrics[0].items():
+        assert metrics[1][name] == pytest.approx(number, rel=1e-3, abs=1e-6), name
