@@ -286,7 +286,7 @@ class Separate(ActorCritic):
         theirs = _part_of(_rows(seen, rows), slice(self._split, None))
 
         def learn_policy() -> Tensor:
-            told, grad = policy_step(head, rows, self._mask(_forward(policy, mine), _inputs(mine)))
+            told, grad = policy_step(head, rows, self._mask(_forward(policy, mine), inputs_of(mine)))
             _backward(policy, mine, grad)
             return told.reshape(-1)
 
@@ -341,7 +341,7 @@ class Shared(ActorCritic):
         def learn() -> Tensor:
             output = _forward(net, mine)
             loss, value_grad = value_step(rows, output[:, -1])
-            told, grad = policy_step(head, rows, self._mask(output[:, :-1], _inputs(mine)))
+            told, grad = policy_step(head, rows, self._mask(output[:, :-1], inputs_of(mine)))
             _backward(net, mine, torch.cat([grad, value_grad.unsqueeze(1)], 1))
             return torch.cat([told.reshape(-1), loss.reshape(1)])
 
@@ -363,7 +363,7 @@ def _rows(seen: Seen, rows: slice) -> Seen:
     return seen[rows] if isinstance(seen, Tensor) else seen
 
 
-def _inputs(seen: Seen) -> Tensor:
+def inputs_of(seen: Seen) -> Tensor:
     """Return (transitions, inputs) of what is seen."""
     return seen if isinstance(seen, Tensor) else seen.x.flatten(0, 1).index_select(0, seen.counts)
 

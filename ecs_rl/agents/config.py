@@ -144,6 +144,8 @@ class PPOConfig(Settings):
     """Weight of the value loss."""
     max_grad_norm: Positive = 0.5
     """The gradient's norm is cut to this."""
+    curiosity: Weight = 0.0
+    """Weight of a reward for what is new to the policy, beside what the scene pays; 0 is none."""
     target_kl: Weight = 0.0
     """An update stops early once the policy has moved this far; 0 never stops."""
     normalise_observations: bool = True

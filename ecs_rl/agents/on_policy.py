@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,9 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, shapes_of_actor_critic
+from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, inputs_of, shapes_of_actor_critic
 from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
+from ecs_rl.agents.curiosity import Curiosity
 from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import Head, head_of
 from ecs_rl.agents.imitation import Examples, clone
@@ -87,6 +88,9 @@ class OnPolicy(Learner):
         action = torch.from_numpy(spec.actions.none(rows))
         lead = config.burn_in if self._networks.state else 0
         self._rollout = Rollout(config.rollout, len(spec.numbers), action, self._networks.state, lead)
+        self._curiosity: Curiosity | None = None
+        if config.curiosity:
+            self._curiosity = Curiosity(len(spec.numbers), config.curiosity, self._first)
         self._step = 0  # minibatches of the present update that are done
         self._order = torch.empty(0, dtype=torch.int64)
         """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
@@ -164,6 +168,8 @@ class OnPolicy(Learner):
 
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         self._rewards.scale(experience.reward, ended, valid, out=rollout.arrays["reward"][t])
+        if self._curiosity is not None:
+            self._curiosity.pay(self.inputs(experience.next_observation), valid, rollout.arrays["reward"][t])
         for name in extras.keys() & {"observation", "log_prob", "value"}:
             rollout.arrays[name][t] = extras[name]
         if self.spec.state:
@@ -256,6 +262,9 @@ class OnPolicy(Learner):
         norm = self._parameters.clip_gradient(self.config.max_grad_norm)
         self._check_step(norm, policy_loss=float(losses[0]), value_loss=float(losses[1]))
         self._adam.step(lr)
+        if self._curiosity is not None:
+            for batch in (first, *others):
+                self._curiosity.learn(inputs_of(batch.seen), lr)
         self._sums[:-1] += losses
         self._sums[-1] += 1
         return losses
@@ -299,6 +308,8 @@ class OnPolicy(Learner):
             )
             explained = 1.0 - unexplained / spread if spread else 0.0
             self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
+        if self._curiosity is not None:
+            self._curiosity.end_update()
         self._step, self._order, self._shuffled = 0, self._order[:0], {}
         self._rollout.clear()
 
@@ -330,6 +341,13 @@ class OnPolicy(Learner):
 
     # --- the state --------------------------------------------------------------------------------------------------
 
+    def metrics(self) -> Mapping[str, float]:
+        """Return the mean numbers of the newest update, empty before the first."""
+        newest = super().metrics()
+        if newest and self._curiosity is not None:
+            newest = {**newest, "term/curiosity": float(self._curiosity.newest)}
+        return newest
+
     def _policy_parts(self) -> Parts:
         normaliser = prefixed("normaliser", self._normaliser.moments.parts)
         unit = torch.from_numpy(self._rewards.unit)
@@ -340,6 +358,7 @@ class OnPolicy(Learner):
             **prefixed("adam", self._adam.moments),
             **prefixed("rewards", self._rewards.parts),
             **prefixed("rollout", self._rollout.parts),
+            **(prefixed("curiosity", self._curiosity.parts) if self._curiosity is not None else {}),
             "update/step": Attribute(self, "_step"),
             "update/order": Attribute(self, "_order"),
             "update/sums": self._sums,

@@ -1,4 +1,4 @@
-"""Eight small games keep the promises of every scene."""
+"""Nine small games keep the promises of every scene."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class TestFlappy(SceneContract):
 
 class TestWalker(SceneContract):
     scene = game("walker")
+
+
+class TestMaze(SceneContract):
+    scene = game("maze")
 
 
 class TestCards(SceneContract):
