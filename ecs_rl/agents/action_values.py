@@ -89,11 +89,6 @@ class MeanFit:
 
     def __init__(self, values: ActionValues) -> None:
         self._values = values
-        self._allot(0)
-
-    def _allot(self, rows: int) -> None:
-        self._at = np.arange(rows)[:, None]
-        self.grad = np.zeros((rows, self._values.options), np.float32)
 
     def look(self, network: MLP, x: Tensor) -> Floats:
         """Return (rows, options) what a target network says, which `goal` takes up."""
@@ -111,13 +106,11 @@ class MeanFit:
 
     def loss(self, taken: Choices, goal: Floats, weight: Floats | None, threshold: float) -> Loss:
         """Return the loss of these (rows, choices) options, and write its gradient by the values."""
-        if len(taken) != len(self._at):
-            self._allot(len(taken))
-        q = self._q[self._at, taken]
+        at = np.arange(len(taken))[:, None]
+        q = self._q[at, taken]
         error = q - goal[:, None]
-        loss, grad = huber(error, weight, threshold)
-        self.grad.fill(0.0)
-        self.grad[self._at, taken] = grad
+        self.grad = np.zeros_like(self._q)
+        loss, self.grad[at, taken] = huber(error, weight, threshold)
         return Loss(loss, q, error)
 
     def backward(self, network: MLP) -> None:

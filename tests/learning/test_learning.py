@@ -68,12 +68,16 @@ def test_a_recipe_solves_its_scene_on_ten_seeds(scene: str, agent: str, capsys: 
 
 
 @pytest.mark.slow
-def test_dqn_solves_balance_by_quantiles_and_by_means_on_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("more", [(), ("--dqn.n-step", "3"), ("--dqn.priority", "0.6")], ids=" ".join)
+def test_dqn_solves_balance_by_quantiles_as_by_means_on_five_seeds(
+    more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     for quantiles in ("8", "0"):
-        trainings = [learn("balance", "dqn", seed, "--dqn.quantiles", quantiles) for seed in range(5)]
+        trainings = [learn("balance", "dqn", seed, "--dqn.quantiles", quantiles, *more) for seed in range(5)]
         steps = np.array([training.step or np.nan for training in trainings])
         with capsys.disabled():
-            print(f"\nbalance dqn, {quantiles} quantiles: steps {steps.mean():,.0f} ± {steps.std():,.0f}")
+            name = " ".join(("balance dqn", *more))
+            print(f"\n{name}, {quantiles} quantiles: steps {steps.mean():,.0f} ± {steps.std():,.0f}")
         assert np.isfinite(steps).all()
 
 

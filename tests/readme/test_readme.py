@@ -153,6 +153,7 @@ def test_every_flag_that_is_named_exists() -> None:
         "--help",
         "--no-early-stopping",
         "--dqn.no-double",
+        "--dqn.no-dueling",
         "--cem.batch",
         "--train",
         "--backend-store-uri",  # of mlflow
