@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
-    from ecs_rl.agents.config import DQNConfig, PPOConfig, SACConfig, TD3Config
+    from ecs_rl.agents.config import DQNConfig, IQLConfig, PPOConfig, SACConfig, TD3Config
     from ecs_rl.agents.make import make_agent
     from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Discrete, Experience, PolicySpec
 
@@ -21,6 +21,7 @@ __all__ = [
     "Decision",
     "Discrete",
     "Experience",
+    "IQLConfig",
     "PPOConfig",
     "PolicySpec",
     "SACConfig",

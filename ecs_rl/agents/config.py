@@ -332,6 +332,48 @@ class TD3Config(Settings):
         _fit("td3", self)
 
 
+@dataclass(frozen=True)
+class IQLConfig(Settings):
+    """Implicit Q-learning: learns choices and levers from recorded data, and goes on by its own."""
+
+    lr: Positive = 1e-3
+    """Adam's learning rate, of policy, critics and value alike."""
+    gamma: Share = 0.99
+    """Discount per tick."""
+    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    """Transitions that the replay memory keeps; all data that it learns from at once must fit."""
+    batch: Rows = 128
+    """Transitions in one gradient step."""
+    warm_up: Natural = 1_000
+    """Transitions gathered before learning starts, where it learns from what it does itself."""
+    updates_per_step: UpdatesPerStep = 1.0
+    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
+    value: Literal["expectile", "policy"] = "expectile"
+    """What the value says: what the better recorded actions earn (IQL), or what the policy's own earn (AWAC)."""
+    expectile: Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")] = 0.7
+    """Which recorded actions the value goes by: 0.5 all alike, nearer to 1 the best of them."""
+    beta: Weight = 1.0
+    """How strongly the policy prefers actions that were better than usual; 0 imitates all alike."""
+    target_share: PositiveShare = 0.005
+    """Share of the way that the target critics go to the critics after each gradient step."""
+    log_std: Annotated[float, Meta(ge=-2, le=0.5)] = -0.5
+    """Logarithm of the first spread of levers."""
+    normalise_observations: bool = True
+    """Shift and scale observations by their running mean and deviation."""
+    hidden: Widths = (64, 64)
+    """Width of each hidden layer, of policy, critics and value alike."""
+    activation: Activation = "relu"
+    """What stands between two layers."""
+    sliders: ClassVar[Mapping[str, Slider]] = {
+        "lr": LEARNING_RATE,
+        "expectile": Slider(0.5, 0.99),
+        "beta": Slider(0.0, 10.0, power=2.0),
+    }
+
+    def __post_init__(self) -> None:
+        _fit("iql", self)
+
+
 def learning_rate(config: PPOConfig | DQNConfig, progress: float) -> float:
     """Return the learning rate once this share of the schedule is done."""
     done = min(max(progress, 0.0), 1.0)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_rl.agents.config import AgentConfig, DQNConfig, PPOConfig, SACConfig, TD3Config
+from ecs_rl.agents.config import AgentConfig, DQNConfig, IQLConfig, PPOConfig, SACConfig, TD3Config
 from ecs_rl.errors import CommandError, nearest
 from ecs_rl.user_files.explain import blaming
 
@@ -78,6 +78,7 @@ AGENTS: dict[str, Algorithm] = {
         Algorithm("dqn", DQNConfig, "ecs_rl.agents.dqn:DQN"),
         Algorithm("sac", SACConfig, "ecs_rl.agents.sac:SAC"),
         Algorithm("td3", TD3Config, "ecs_rl.agents.td3:TD3"),
+        Algorithm("iql", IQLConfig, "ecs_rl.agents.iql:IQL"),
     )
 }
 """Every algorithm that comes with the project, by its name."""

@@ -25,7 +25,7 @@ from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Batch, Replay
 from ecs_rl.agents.state import Attribute, Parts, check_count, copies, prefixed, under
-from ecs_rl.errors import CheckpointError
+from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.spaces import Experience, PolicySpec
 
 ADAM_EPSILON = 1e-8
@@ -105,6 +105,22 @@ class ReplayLearner(Learner):
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
         before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
         self._due += self._per_row * max(0, self._seen - max(before, self.config.warm_up))
+
+    def remember(self, episodes: Sequence[Demonstration]) -> None:
+        """Store all transitions of recorded episodes; CommandError, with nothing stored, if they do not all fit."""
+        rows, _ = transitions(episodes, self._unfinished.steps, self.config.gamma)
+        free = self._memory.capacity - self._memory.size
+        if len(rows) > free:
+            problem = f"there are {len(rows):,} transitions, and its memory holds {free:,}"
+            cure = f"add --{self.name}.memory {self._memory.size + len(rows)}"
+            raise CommandError(f"{self.name} learns from all data at once: {problem}: {cure}")
+        for episode in episodes:
+            self._normaliser.update(episode.observation)
+        self._memory.add(rows)
+
+    def study(self, steps: int) -> None:
+        """Let `learn` take so many gradient steps more."""
+        self._due += steps * self._per_step
 
     # --- learning ---------------------------------------------------------------------------------------------------
 

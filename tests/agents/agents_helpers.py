@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ecs_rl.agents import Agent, Composed, Discrete, DQNConfig, PolicySpec, PPOConfig, SACConfig, TD3Config, make_agent
+from ecs_rl.agents import (
+    Agent,
+    Composed,
+    Discrete,
+    DQNConfig,
+    IQLConfig,
+    PolicySpec,
+    PPOConfig,
+    SACConfig,
+    TD3Config,
+    make_agent,
+)
 from ecs_rl.spaces import TRIGGER
 from ecs_rl.testing.transitions import CHOICES, MIXED, ROWS, play, same, some_experience, some_observation
 from ecs_rl.testing.transitions import LEVERS as MOTORS
@@ -19,6 +30,7 @@ SMALL_PPO = PPOConfig(rollout=5, epochs=2, minibatch=8, hidden=(8, 8))
 SMALL_DQN = DQNConfig(batch=8, warm_up=12, memory=40, learn_every=4, target_every=3, hidden=(8,), epsilon_steps=50)
 SMALL_SAC = SACConfig(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
 SMALL_TD3 = TD3Config(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
+SMALL_IQL = IQLConfig(batch=8, warm_up=12, memory=40, updates_per_step=0.25, hidden=(8,))
 FULL_DQN = replace(
     SMALL_DQN,
     n_step=3,
@@ -42,6 +54,10 @@ KINDS = (
     "sac continuous",
     "sac mixed",
     "td3",
+    "iql",
+    "iql continuous",
+    "iql mixed",
+    "iql policy",
 )
 SPECS = {
     "ppo continuous": MOTORS,
@@ -52,6 +68,9 @@ SPECS = {
     "sac continuous": MOTORS,
     "sac mixed": MIXED,
     "td3": MOTORS,
+    "iql continuous": MOTORS,
+    "iql mixed": MIXED,
+    "iql policy": MIXED,
 }
 CONFIGS = {
     "ppo": SMALL_PPO,
@@ -61,6 +80,8 @@ CONFIGS = {
     "dqn quantiles": replace(FULL_DQN, quantiles=4, slow_policy=False),
     "sac": SMALL_SAC,
     "td3": SMALL_TD3,
+    "iql": SMALL_IQL,
+    "iql policy": replace(SMALL_IQL, value="policy"),
 }
 
 

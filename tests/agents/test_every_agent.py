@@ -59,6 +59,12 @@ class TestTD3(AgentContract):
     config = CONFIGS["td3"]
 
 
+class TestIQL(AgentContract):
+    algorithm = "iql"
+    config = CONFIGS["iql"]
+    bootstraps = True
+
+
 class TestPPOThatRemembers(AgentContract):
     algorithm = "ppo"
     config = CONFIGS["ppo gru"]
@@ -176,7 +182,7 @@ def test_the_hash_is_over_little_endian_floats_in_the_order_of_the_names(kind: s
     assert agent.parameters_sha256() != digest.hexdigest()
 
 
-@pytest.mark.parametrize("kind", ["ppo", "dqn", "sac", "td3"])
+@pytest.mark.parametrize("kind", ["ppo", "dqn", "sac", "td3", "iql"])
 def test_one_bad_number_makes_an_agent_not_finite(kind: str) -> None:
     agent = small_agent(kind)
     assert agent.is_finite()

@@ -14,6 +14,7 @@ from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.base import Demonstration, Imitating
 from ecs_rl.agents.dqn import DQN
 from ecs_rl.agents.imitation import LEAST_LOG_STD, transitions
+from ecs_rl.agents.iql import IQL
 from ecs_rl.agents.on_policy import SPREAD
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.agents.sac import SAC
@@ -105,15 +106,27 @@ def test_the_same_demonstration_and_seed_give_the_same_agent_which_learns_on_lik
 
 
 def test_an_algorithm_that_cannot_imitate_says_so_by_its_kind() -> None:
-    assert all(isinstance(small_agent(kind), Imitating) for kind in ("ppo", "dqn", "sac", "td3"))
+    assert all(isinstance(small_agent(kind), Imitating) for kind in ("ppo", "dqn", "sac", "td3", "iql"))
     assert not isinstance(object(), Imitating)
 
 
 # --- learners of values -----------------------------------------------------------------------------------------------
 
 VALUES = {"gamma": 0.9, "hidden": (32,), "memory": 800, "lr": 3e-3}
-KINDS = ("dqn", "dqn several", "dqn full", "dqn quantiles", "sac", "sac continuous", "sac mixed", "td3")
-Learner = DQN | SAC | TD3
+KINDS = (
+    "dqn",
+    "dqn several",
+    "dqn full",
+    "dqn quantiles",
+    "sac",
+    "sac continuous",
+    "sac mixed",
+    "td3",
+    "iql",
+    "iql continuous",
+    "iql mixed",
+)
+Learner = DQN | SAC | TD3 | IQL
 
 
 def learner(kind: str, seed: int = 0) -> Learner:

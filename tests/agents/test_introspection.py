@@ -43,21 +43,22 @@ def same_bits(a: State, b: State) -> bool:
 def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
     agent, observation = played(kind), some_observation(np.random.default_rng(1), rows)
     seen, greedy = look(agent, observation), agent.act(observation, ActMode.GREEDY).action
-    kinds = {"ppo": "probabilities", "ppo gru": "probabilities", "sac": "probabilities"}
-    kinds |= dict.fromkeys(("ppo continuous", "sac continuous", "td3"), "levers")
-    kinds |= {f"{name} mixed": "mixture" for name in ("ppo", "sac")}
+    kinds = dict.fromkeys(("ppo", "ppo gru", "sac", "iql"), "probabilities")
+    kinds |= dict.fromkeys(("ppo continuous", "sac continuous", "td3", "iql continuous"), "levers")
+    kinds |= {f"{name} mixed": "mixture" for name in ("ppo", "sac", "iql")} | {"iql policy": "mixture"}
     assert seen.kind == kinds.get(kind, "values")
     assert seen.does.shape == (rows, len(agent.spec.actions.names))
     assert seen.value.shape == (rows,)
     assert [seen.does.dtype, seen.value.dtype] == [np.dtype(np.float32), np.dtype(np.float64)]
     if seen.kind == "levers":
-        assert (seen.does == greedy).all()
-    elif kind.endswith("mixed"):
+        assert (np.clip(seen.does, -1.0, 1.0) == greedy).all()
+    elif seen.kind == "mixture":
         steer, fire = seen.does[:, :3].argmax(axis=1), seen.does[:, 4:].argmax(axis=1)
-        assert (np.stack((steer, seen.does[:, 3], fire), axis=1) == greedy).all()
+        levers = seen.does[:, 3] if kind.startswith("ppo") else np.clip(seen.does[:, 3], -1.0, 1.0)
+        assert (np.stack((steer, levers, fire), axis=1) == greedy).all()
         assert seen.spread is not None
-        levers = np.isfinite(np.atleast_2d(seen.spread))
-        assert (levers == [False, False, False, True, False, False]).all()
+        is_lever = np.isfinite(np.atleast_2d(seen.spread))
+        assert (is_lever == [False, False, False, True, False, False]).all()
     elif greedy.ndim == 2:
         steer, fire = seen.does[:, :3].argmax(axis=1), seen.does[:, 3:].argmax(axis=1)
         assert (np.stack((steer, fire), axis=1) == greedy).all()
@@ -67,7 +68,7 @@ def test_what_it_does_is_what_it_then_does(kind: str, rows: int) -> None:
         assert seen.spread is None
 
 
-@pytest.mark.parametrize("kind", ["ppo", "sac"])
+@pytest.mark.parametrize("kind", ["ppo", "sac", "iql"])
 def test_probabilities_sum_to_one_and_are_those_of_the_sampled_choices(kind: str) -> None:
     agent, observation = played(kind, 60), some_observation(np.random.default_rng(1), 1)
     does = look(agent, observation).does

@@ -191,7 +191,7 @@ def test_the_settings_survive_json_and_hold_the_chosen_agents_table_only() -> No
     settings = parse_train(["cartpole", "--agent", "dqn", "--dqn.hidden", "8", "--init-from", "x/y"], recipes)
     plain = settings_as_dict(settings)
     assert json.loads(json.dumps(plain)) == plain
-    assert plain.keys() == {each.name for each in fields(settings)} - {"ppo", "sac", "td3", "network"}
+    assert plain.keys() == {each.name for each in fields(settings)} - {"ppo", "sac", "td3", "iql", "network"}
     assert (plain["dqn"]["hidden"], plain["init_from"], plain["runs"], plain["resume"]) == ([8], "x/y", "runs", None)
 
 

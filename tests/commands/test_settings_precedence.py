@@ -206,7 +206,7 @@ def test_no_earlier_run_is_looked_for_without_resume() -> None:
         ("arenas = 0", ["arenas must be a whole number from 1 to 100,000, not 0"]),
         ("[ppo]\nlr = nan", ["ppo.lr must be a finite number greater than 0, not nan"]),
         ("[dqn]\nhidden = [0]", ["dqn.hidden must be a list of at most 16 whole numbers from 1 to 8,192"]),
-        ('agent = "pp"', ["agent must be ppo or dqn or sac or td3, not 'pp'", "did you mean 'ppo'?"]),
+        ('agent = "pp"', ["agent must be ppo or dqn or sac or td3 or iql, not 'pp'", "did you mean 'ppo'?"]),
         ("arenas = ", ["is not valid TOML"]),
     ],
 )

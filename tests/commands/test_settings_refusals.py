@@ -56,7 +56,7 @@ def play_refusal(line: str) -> str:
         ("a -x", "unknown flag '-x' (train.py"),
         ("a b", "'b' is one argument too many"),
         ("a --watch=3", "'3' is one argument too many"),
-        ("a --agent pp", "--agent must be ppo or dqn or sac or td3, not 'pp': did you mean 'ppo'?"),
+        ("a --agent pp", "--agent must be ppo or dqn or sac or td3 or iql, not 'pp': did you mean 'ppo'?"),
         ("a --seed", "'--seed'"),
         ("a --seed x", "--seed: 'x' is not a whole number: write it like 5000, 500k, 2M"),
         ("a --seed=x", "--seed: 'x' is not a whole number"),

@@ -15,6 +15,7 @@ from ecs_rl.agents import (
     Continuous,
     Discrete,
     DQNConfig,
+    IQLConfig,
     PolicySpec,
     PPOConfig,
     SACConfig,
@@ -62,6 +63,7 @@ CRITIC = replace(LEVERS, critic_sees=("hidden", "more"))
 PPO = PPOConfig(hidden=(16, 12), rollout=2)
 DQN = DQNConfig(hidden=(16, 12), memory=20)
 SAC = SACConfig(hidden=(16, 12), memory=20, normalise_observations=True)
+IQL = IQLConfig(hidden=(16, 12), memory=20)
 TD3 = TD3Config(hidden=(16, 12), memory=20, noise=0.4)
 KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "ppo choice": ("ppo", CHOICE, PPO),
@@ -89,6 +91,10 @@ KINDS: dict[str, tuple[str, PolicySpec, Any]] = {
     "dqn quantiles of what is seen": ("dqn", MASKED, replace(DQN, quantiles=4, hidden=(), slow_policy=True)),
     "td3": ("td3", LEVERS, TD3),
     "td3 with a critic that sees more": ("td3", CRITIC, replace(TD3, normalise_observations=True)),
+    "iql": ("iql", CHOICE, IQL),
+    "iql levers": ("iql", LEVERS, replace(IQL, activation="tanh")),
+    "iql mixture": ("iql", MASKED_MIXED, replace(IQL, normalise_observations=False)),
+    "iql with a critic that sees more": ("iql", CRITIC, IQL),
     "td3 in two parts": ("td3", TWO_PARTS, replace(TD3, normalise_observations=True, activation="tanh")),
 }
 KINDS |= {
