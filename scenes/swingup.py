@@ -42,6 +42,7 @@ SCENE = Scene(
             "steps": "100k",
             "eval_every": 4096,
             "checkpoint_every": "25k",
+            "lr": 2e-3,
             "batch": 256,
             "noise": 0.3,
             "target_share": 0.02,

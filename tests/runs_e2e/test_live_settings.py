@@ -165,7 +165,7 @@ def test_what_may_change_depends_on_the_algorithm_and_the_scene() -> None:
     assert found["ppo"] == {"lr": 1e-3, "entropy": 0.0, "weight/upright": 1.0}
     assert found["dqn"] == {"lr": 1e-3, "epsilon": 1.0, "weight/upright": 1.0}
     assert found["sac"] == {"lr": 1e-3, "choice_entropy": 0.5, "weight/upright": 1.0}
-    assert found["td3"] == {"lr": 1e-3, "noise": 0.3, "weight/upright": 1.0, "weight/effort": 1.0}
+    assert found["td3"] == {"lr": 2e-3, "noise": 0.3, "weight/upright": 1.0, "weight/effort": 1.0}
 
 
 def test_a_setting_that_is_not_there_or_cannot_be_so_is_refused_in_words() -> None:
