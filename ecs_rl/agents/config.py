@@ -253,11 +253,11 @@ class DQNConfig(Settings):
 
 
 @dataclass(frozen=True)
-class SACConfig(Settings):
-    """Soft actor-critic: an off-policy learner for levers and choices that earns as much as it can while varied."""
+class CriticSettings(Settings):
+    """What all learners have that replay transitions for a policy and two critics with slow targets."""
 
     lr: Positive = 1e-3
-    """Adam's learning rate, of policy, critics and temperatures alike."""
+    """Adam's learning rate, of all that learns."""
     gamma: Share = 0.99
     """Discount per tick."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
@@ -269,7 +269,19 @@ class SACConfig(Settings):
     updates_per_step: UpdatesPerStep = 1.0
     """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
     target_share: PositiveShare = 0.005
-    """Share of the way that the target critics go to the critics after each gradient step."""
+    """Share of the way that target networks go to those that they follow, each time."""
+    normalise_observations: bool = False
+    """Shift and scale observations by their running mean and deviation."""
+    hidden: Widths = (64, 64)
+    """Width of each hidden layer, of all networks alike."""
+    activation: Activation = "relu"
+    """What stands between two layers."""
+
+
+@dataclass(frozen=True)
+class SACConfig(CriticSettings):
+    """Soft actor-critic: an off-policy learner for levers and choices that earns as much as it can while varied."""
+
     temperature: Positive = 1.0
     """What a unit of entropy is worth in reward, at the start."""
     learn_temperature: bool = True
@@ -278,12 +290,6 @@ class SACConfig(Settings):
     """Target entropy of each lever; 0.69 is one that is set anywhere between -1 and 1."""
     choice_entropy: Share = 0.3
     """Target entropy of a choice, as a share of that of an even one."""
-    normalise_observations: bool = False
-    """Shift and scale observations by their running mean and deviation."""
-    hidden: Widths = (64, 64)
-    """Width of each hidden layer, of the policy and of both critics alike."""
-    activation: Activation = "relu"
-    """What stands between two layers."""
     sliders: ClassVar[Mapping[str, Slider]] = {
         "lr": LEARNING_RATE,
         "lever_entropy": Slider(-5.0, 0.69, needs="levers"),
@@ -295,37 +301,19 @@ class SACConfig(Settings):
 
 
 @dataclass(frozen=True)
-class TD3Config(Settings):
+class TD3Config(CriticSettings):
     """Twin delayed deep deterministic policy gradient: an off-policy learner for levers, one best setting for each."""
 
-    lr: Positive = 1e-3
-    """Adam's learning rate, of policy and critics alike."""
-    gamma: Share = 0.99
-    """Discount per tick."""
-    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
-    """Transitions that the replay memory keeps."""
-    batch: Rows = 128
-    """Transitions in one gradient step."""
     warm_up: Natural = 1_000
     """Transitions gathered before learning starts, with levers set at random."""
-    updates_per_step: UpdatesPerStep = 1.0
-    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
     policy_every: Count = 2
     """Gradient steps of the critics for each one of the policy and of the targets."""
-    target_share: PositiveShare = 0.005
-    """Share of the way that the targets go to policy and critics each time."""
     noise: Noise = 0.1
     """Standard deviation of what exploring adds to each lever."""
     target_noise: Noise = 0.2
     """Standard deviation of what is added to the target policy's levers, so that no value rests on one setting."""
     noise_limit: Noise = 0.5
     """The most that `target_noise` adds or takes away."""
-    normalise_observations: bool = False
-    """Shift and scale observations by their running mean and deviation."""
-    hidden: Widths = (64, 64)
-    """Width of each hidden layer, of the policy and of both critics alike."""
-    activation: Activation = "relu"
-    """What stands between two layers."""
     sliders: ClassVar[Mapping[str, Slider]] = {"lr": LEARNING_RATE, "noise": Slider(0.0, 1.0, needs="levers")}
 
     def __post_init__(self) -> None:
@@ -333,37 +321,21 @@ class TD3Config(Settings):
 
 
 @dataclass(frozen=True)
-class IQLConfig(Settings):
+class IQLConfig(CriticSettings):
     """Implicit Q-learning: learns choices and levers from recorded data, and goes on by its own."""
 
-    lr: Positive = 1e-3
-    """Adam's learning rate, of policy, critics and value alike."""
-    gamma: Share = 0.99
-    """Discount per tick."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
     """Transitions that the replay memory keeps; all data that it learns from at once must fit."""
-    batch: Rows = 128
-    """Transitions in one gradient step."""
-    warm_up: Natural = 1_000
-    """Transitions gathered before learning starts, where it learns from what it does itself."""
-    updates_per_step: UpdatesPerStep = 1.0
-    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
     value: Literal["expectile", "policy"] = "expectile"
     """What the value says: what the better recorded actions earn (IQL), or what the policy's own earn (AWAC)."""
     expectile: Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")] = 0.7
     """Which recorded actions the value goes by: 0.5 all alike, nearer to 1 the best of them."""
     beta: Weight = 1.0
     """How strongly the policy prefers actions that were better than usual; 0 imitates all alike."""
-    target_share: PositiveShare = 0.005
-    """Share of the way that the target critics go to the critics after each gradient step."""
     log_std: Annotated[float, Meta(ge=-2, le=0.5)] = -0.5
     """Logarithm of the first spread of levers."""
     normalise_observations: bool = True
     """Shift and scale observations by their running mean and deviation."""
-    hidden: Widths = (64, 64)
-    """Width of each hidden layer, of policy, critics and value alike."""
-    activation: Activation = "relu"
-    """What stands between two layers."""
     sliders: ClassVar[Mapping[str, Slider]] = {
         "lr": LEARNING_RATE,
         "expectile": Slider(0.5, 0.99),
