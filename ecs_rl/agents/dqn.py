@@ -110,6 +110,10 @@ class DQN(ReplayLearner):
     # --- learning ---------------------------------------------------------------------------------------------------
 
     @property
+    def _per_row(self) -> float:
+        return 1.0
+
+    @property
     def _per_step(self) -> float:
         return float(self.config.learn_every)
 

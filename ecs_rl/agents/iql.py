@@ -131,10 +131,6 @@ class IQL(ReplayLearner):
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
-    @property
-    def _per_row(self) -> float:
-        return self.config.updates_per_step
-
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradients of L_v, L_q and L_pi, all at the present parameters."""
         c, b, x = self.config, self.config.batch, self._states

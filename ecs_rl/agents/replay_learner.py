@@ -65,7 +65,7 @@ class ReplayLearner(Learner):
     @property
     def _per_row(self) -> float:
         """What a transition after the warm-up adds to what is due."""
-        return 1.0
+        return float(self.config.updates_per_step)
 
     @property
     def _per_step(self) -> float:

@@ -139,10 +139,6 @@ class SAC(ReplayLearner):
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
-    @property
-    def _per_row(self) -> float:
-        return self.config.updates_per_step
-
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradient of L, of critics, policy and temperatures at their present parameters."""
         c, b, layout = self.config, self.config.batch, self._layout

@@ -106,10 +106,6 @@ class TD3(ReplayLearner):
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
-    @property
-    def _per_row(self) -> float:
-        return self.config.updates_per_step
-
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradient of L, in every d-th step of J too, both at the present parameters."""
         c, b = self.config, self.config.batch
