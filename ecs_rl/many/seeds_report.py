@@ -93,7 +93,7 @@ def summed_up(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float] |
 
 def drawn(plan: Plan, runs: Sequence[Mapping[str, Any]]) -> Path:
     """Draw the learning curves of all runs into a picture beside them, and return its path."""
-    from ecs_rl.viewer.seed_curves import draw_seeds
+    from ecs_rl.viewer.comparison_pictures import draw_seeds
 
     scene, first = plan.scene, Path(runs[0]["run"])
     seeds = [int(run["seed"]) for run in runs]

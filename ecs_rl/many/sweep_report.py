@@ -112,7 +112,7 @@ def toml(value: Any) -> str:
 
 def drawn(plan: Plan, file: SweepFile, axes: Sequence[Axis]) -> Path:
     """Draw all trials into a picture in the sweep's folder, and return its path."""
-    from ecs_rl.viewer.sweep_picture import SettingAxis, SweepView, TrialCurve, draw_sweep
+    from ecs_rl.viewer.comparison_pictures import SettingAxis, SweepView, TrialCurve, draw_sweep
 
     sweep, scene, path = file.sweep, plan.scene, file.path / PICTURE
     rows = [row for row in sweep.ranked() if row.curve]

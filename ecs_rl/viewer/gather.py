@@ -18,13 +18,13 @@ from ecs_rl.scene.joints import Groove, Pivot, Spring
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.rules import Compared
 from ecs_rl.scene.sensors import Sensor
+from ecs_rl.viewer.bodies import load_sprite
 from ecs_rl.viewer.following import camera_of
 from ecs_rl.viewer.framing import framing_of
 from ecs_rl.viewer.objects import BodyId, Objects
 from ecs_rl.viewer.particles import Particles
 from ecs_rl.viewer.placement import Placement, Places
 from ecs_rl.viewer.shapes import NEAR, distances, exit_of, near_ground, place, size_of
-from ecs_rl.viewer.sprites import load_sprite
 from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, RoadView, StageView
 
 if TYPE_CHECKING:

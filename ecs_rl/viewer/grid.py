@@ -17,8 +17,7 @@ from ecs_rl.viewer.draw import bar
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import DIM, EARTH, EARTH_EDGE, FAINT, NIGHT, ORANGE, PANEL, RAISED, SKY, TEXT, YELLOW, mix
-from ecs_rl.viewer.roads import draw_road
-from ecs_rl.viewer.scenery import scenery
+from ecs_rl.viewer.scenery import draw_road, scenery
 from ecs_rl.viewer.view import GridView, Point, RoadView
 
 GAP = 4

@@ -10,10 +10,9 @@ from functools import partial
 import numpy as np
 import pygame
 
-from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
+from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas, draw_head_key
 from ecs_rl.viewer.draw import bar, rounded
 from ecs_rl.viewer.expectations import TALL, draw_expectations, paint_ground
-from ecs_rl.viewer.key_caps import draw_head_key
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.number_pictures import ROWS as PICTURE
 from ecs_rl.viewer.number_pictures import draw_seen_picture, pictures_shown, rows_of

@@ -12,6 +12,7 @@ import pygame
 
 from ecs_rl.viewer.annotations import (
     draw_contact,
+    draw_field,
     draw_force,
     draw_grip,
     draw_pointer,
@@ -19,15 +20,14 @@ from ecs_rl.viewer.annotations import (
     draw_trail,
     draw_velocity,
 )
-from ecs_rl.viewer.backdrop import paint_backdrop, round_length
 from ecs_rl.viewer.bodies import draw_objects, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, line, rounded, smoothed
-from ecs_rl.viewer.fields import draw_field
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, RULE, TEXT, WARN, Colour, mix
 from ecs_rl.viewer.particles import draw_particles
+from ecs_rl.viewer.scenery import paint_backdrop, round_length
 from ecs_rl.viewer.view import DrawnView, GroundView, PaneView, Point, StageView, Tone
 
 TONES: dict[Tone, Colour] = {"plain": TEXT, "good": GOOD, "bad": BAD, "warn": WARN}

@@ -9,12 +9,11 @@ from typing import Any
 
 import pygame
 
-from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.canvas import SMALL, Canvas, wrapped
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import Command, Panel
 from ecs_rl.viewer.pointer import Pixel, Pointer
-from ecs_rl.viewer.text_lines import wrapped
 from ecs_rl.viewer.top_layer import TopLayer
 from ecs_rl.viewer.words import Words
 

@@ -34,8 +34,8 @@ def public(tree: ast.Module | ast.ClassDef) -> Iterator[Definition]:
                 yield from public(node)
 
 
-def test_no_file_has_more_than_400_lines() -> None:
-    assert {named(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > 400} == {}
+def test_no_file_has_more_than_450_lines() -> None:
+    assert {named(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > 450} == {}
 
 
 def test_no_function_has_more_than_60_lines() -> None:

@@ -25,9 +25,9 @@ from rich.table import Table
 from ecs_rl.arrays import F64
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
+from ecs_rl.viewer.comparison_pictures import SCALE, SIZE, evaluations, together
 from ecs_rl.viewer.palette import FAINT, MAIN_LINE, PANEL, SECOND_LINE
 from ecs_rl.viewer.plots import Axes, draw_axes, draw_band, draw_line, reach
-from ecs_rl.viewer.seed_curves import SCALE, SIZE, evaluations, together
 from ecs_rl.viewer.view import Series
 
 ROOT = Path(__file__).resolve().parents[2]

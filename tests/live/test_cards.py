@@ -10,9 +10,8 @@ import pytest
 from live_commands import train
 from live_windows import TINY, Live, same, seeing, watching
 
-from ecs_rl.viewer.card import COLOURS, SIZE, paint_card
-from ecs_rl.viewer.card import Path as Way
-from ecs_rl.viewer.controls.cards import Cards
+from ecs_rl.viewer.controls.cards import COLOURS, SIZE, Cards, paint_card
+from ecs_rl.viewer.controls.cards import Path as Way
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.watch import WatchWindow
 from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.panels.joy import LASTS
-from ecs_rl.viewer.return_plot import x_reach
+from ecs_rl.viewer.plots import x_reach
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ from viewer_views import (
     without,
 )
 
-from ecs_rl.viewer.backdrop import paint_backdrop
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.stage import StagesView
+from ecs_rl.viewer.scenery import paint_backdrop
 from ecs_rl.viewer.stage import draw_stage
 
 SIZE = (1280, 720)

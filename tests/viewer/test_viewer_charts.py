@@ -9,8 +9,7 @@ from viewer_views import painted
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
-from ecs_rl.viewer.plots import Axes, draw_points, reach, steady_reach
-from ecs_rl.viewer.return_plot import draw_goal
+from ecs_rl.viewer.plots import Axes, draw_goal, draw_points, reach, steady_reach
 from ecs_rl.viewer.view import LearningView, Series
 
 

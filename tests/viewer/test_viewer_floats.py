@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from viewer_views import FLOATS, MESSAGES, a_stage, compared, docked, ground, some_floats
 
+from ecs_rl.viewer.annotations import SCALE
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.view_why import MapView
 

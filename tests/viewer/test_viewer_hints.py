@@ -10,8 +10,8 @@ import pygame
 import pytest
 from viewer_views import HINTS, MESSAGES, STATUS, a_grid, a_stage, compared, docked, ground, painted, without
 
+from ecs_rl.viewer.annotations import SCALE
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.fields import SCALE
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.chips import Chips

@@ -17,7 +17,7 @@ from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Tou
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.inspector import inspect
-from ecs_rl.viewer.picking import pick
+from ecs_rl.viewer.panels.stage import pick
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

@@ -46,7 +46,7 @@ from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.objects import BodyId, LookView, Objects, SpriteView
 from ecs_rl.viewer.panels.inspector import inspect
-from ecs_rl.viewer.picking import pick
+from ecs_rl.viewer.panels.stage import pick
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import StageView
 from ecs_rl.world import World

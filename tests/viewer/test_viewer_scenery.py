@@ -21,8 +21,7 @@ from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch
-from ecs_rl.viewer.roads import ASPHALT, draw_road
-from ecs_rl.viewer.scenery import scenery
+from ecs_rl.viewer.scenery import ASPHALT, draw_road, scenery
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import RoadView
 from ecs_rl.world import World

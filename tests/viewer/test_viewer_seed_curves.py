@@ -14,8 +14,8 @@ import pytest
 
 from ecs_rl.errors import StorageError
 from ecs_rl.session.bootstrap import interval, iqm
+from ecs_rl.viewer.comparison_pictures import REPETITIONS, SIZE, draw_seeds, evaluations, together
 from ecs_rl.viewer.palette import MAIN_LINE, PANEL, mix
-from ecs_rl.viewer.seed_curves import REPETITIONS, SIZE, draw_seeds, evaluations, together
 from ecs_rl.viewer.view import Series
 
 
@@ -55,7 +55,7 @@ def test_the_picture_is_drawn_without_a_display(tmp_path: Path) -> None:
         seed: written(tmp_path / str(seed), {10: [0.0 + seed], 20: [5.0 + seed], 30: [9.0 - seed]}) for seed in (3, 4)
     }
     code = (
-        "import sys; from pathlib import Path; from ecs_rl.viewer.seed_curves import draw_seeds; "
+        "import sys; from pathlib import Path; from ecs_rl.viewer.comparison_pictures import draw_seeds; "
         "draw_seeds({3: Path(sys.argv[1]), 4: Path(sys.argv[2])}, Path(sys.argv[3]), title='t', solved_at=8.0)"
     )
     there = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "SDL_VIDEODRIVER")}

@@ -14,7 +14,7 @@ from viewer_views import HULL, body
 
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
-from ecs_rl.viewer import sprites
+from ecs_rl.viewer import bodies
 from ecs_rl.viewer.bodies import draw_objects
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.gather import Reader
@@ -89,12 +89,12 @@ def test_shapes_are_not_drawn_but_for_a_selected_body(ship: Path) -> None:
 
 
 def test_pictures_are_kept_and_the_oldest_go_when_there_are_too_many(ship: Path) -> None:
-    first = sprites.turned_sprite(str(ship), (48, 24), 0.3)
-    assert sprites.turned_sprite(str(ship), (48, 24), 0.3) is first
-    assert sprites.turned_sprite(str(ship), (48, 24), 0.3 + math.tau) is first
-    for i in range(2 * sprites.KEPT):
-        sprites.turned_sprite(str(ship), (48, 24), i * math.tau / 150)
-    assert sprites.turned_sprite(str(ship), (48, 24), 0.3) is not first
+    first = bodies.turned_sprite(str(ship), (48, 24), 0.3)
+    assert bodies.turned_sprite(str(ship), (48, 24), 0.3) is first
+    assert bodies.turned_sprite(str(ship), (48, 24), 0.3 + math.tau) is first
+    for i in range(2 * bodies.KEPT):
+        bodies.turned_sprite(str(ship), (48, 24), i * math.tau / 150)
+    assert bodies.turned_sprite(str(ship), (48, 24), 0.3) is not first
 
 
 def test_zooming_in_as_far_as_it_goes_stays_cheap(ship: Path) -> None:

@@ -20,10 +20,9 @@ from ecs_rl.viewer.history import History
 from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.palette import PANEL, ROLES
 from ecs_rl.viewer.panels.joy import Joy
-from ecs_rl.viewer.panels.learning import DrawerView, Learning
+from ecs_rl.viewer.panels.learning import DrawerView, Learning, by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.panels.ribbon import EDGE, Ribbon
 from ecs_rl.viewer.plots import Axes
-from ecs_rl.viewer.stacks import by_area, colour_of, draw_stack, layers, reach_of
 from ecs_rl.viewer.view import LearningView, Series, Stack
 
 

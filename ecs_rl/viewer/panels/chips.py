@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pygame
 
-from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.canvas import SMALL, Canvas, cap_width, draw_head_key
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.key_caps import cap_width, draw_head_key
 from ecs_rl.viewer.palette import BAD, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import App, Chip, Panel
 

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas
-from ecs_rl.viewer.key_caps import cap_width, draw_cap
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, Canvas, cap_width, draw_cap
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RULE, mix
 from ecs_rl.viewer.panel import App, Command, Panel
 

@@ -6,9 +6,8 @@ from functools import lru_cache
 
 import pygame
 
-from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.canvas import SMALL, Canvas, cap_width, draw_cap
 from ecs_rl.viewer.draw import rounded
-from ecs_rl.viewer.key_caps import cap_width, draw_cap
 from ecs_rl.viewer.palette import FAINT, NIGHT
 from ecs_rl.viewer.panel import App, Panel
 

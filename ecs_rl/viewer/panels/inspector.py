@@ -11,8 +11,7 @@ import pygame
 from numpy.typing import NDArray
 
 from ecs_rl.components import Clock, Touch
-from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.key_caps import HEAD, PAD, ROW, fill_card
+from ecs_rl.viewer.canvas import HEAD, PAD, ROW, SMALL, Canvas, fill_card
 from ecs_rl.viewer.number_formats import fixed, short
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.palette import DIM, FAINT

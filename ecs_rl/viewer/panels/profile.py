@@ -10,9 +10,8 @@ from time import perf_counter
 
 import pygame
 
-from ecs_rl.viewer.canvas import SMALL, Canvas
+from ecs_rl.viewer.canvas import HEAD, PAD, ROW, SMALL, Canvas, fill_card
 from ecs_rl.viewer.draw import bar
-from ecs_rl.viewer.key_caps import HEAD, PAD, ROW, fill_card
 from ecs_rl.viewer.number_formats import NOTHING
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, RAISED, TEXT, WARN, role_colour
 from ecs_rl.viewer.panel import App, Command, Panel

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pygame
 
 from ecs_rl.training.live_settings import WEIGHT
-from ecs_rl.viewer.canvas import SMALL, Canvas, SliderView
-from ecs_rl.viewer.key_caps import HEAD, PAD, fill_card
+from ecs_rl.viewer.canvas import HEAD, PAD, SMALL, Canvas, SliderView, fill_card
 from ecs_rl.viewer.palette import FAINT
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
 

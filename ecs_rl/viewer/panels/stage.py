@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pygame
 
+from ecs_rl.arrays import F64
+from ecs_rl.viewer.annotations import SCALE
 from ecs_rl.viewer.camera import Aim, Camera
-from ecs_rl.viewer.canvas import STRIP, Canvas, part_of
-from ecs_rl.viewer.fields import SCALE
-from ecs_rl.viewer.ghost_marks import draw_ghosts
+from ecs_rl.viewer.canvas import SMALL, STRIP, Canvas, part_of
+from ecs_rl.viewer.draw import line, rounded
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
-from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.palette import NIGHT
+from ecs_rl.viewer.objects import BodyId, LookView, Objects
+from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, TEXT, Colour, mix, role_colour
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.picking import pick
 from ecs_rl.viewer.reports import Sight
+from ecs_rl.viewer.shapes import distances, place
 from ecs_rl.viewer.stage import (
+    TONES,
     corner_of,
     draw_panes,
     draw_stage,
@@ -27,8 +31,99 @@ from ecs_rl.viewer.stage import (
     scale_bar_end,
     stage_of,
 )
-from ecs_rl.viewer.view import PaneView, StageView
+from ecs_rl.viewer.view import PaneView, Point, StageView
 from ecs_rl.viewer.view_why import GhostView
+
+
+def pick(stage: StageView, at: Point, reach: float) -> BodyId | None:
+    """Return the body under a point: the smallest that it is inside of, else the nearest within reach, metres."""
+    near = []
+    for look, number, away in (each for objects in stage.objects for each in _aways(objects, at)):
+        if away <= reach:
+            near.append((away, _surface_of(look), BodyId(look.name, number)))
+    return min(near)[2] if near else None
+
+
+def _aways(objects: Objects, at: Point) -> list[tuple[LookView, int, float]]:
+    """Return how far a point is from each body of a look, 0 inside."""
+    look, aways = objects.look, []
+    for number, place_of, angle in objects.seen() if not look.mark else ():
+        x, y = place((0.0, 0.0), -angle, (at[0] - place_of[0], at[1] - place_of[1]))
+        away = [max(0.0, math.hypot(x - disc.at[0], y - disc.at[1]) - disc.radius) for disc in look.discs]
+        away += [_away_from(outline, (x, y)) for outline in look.outlines]
+        aways.append((look, number, min((distance for distance in away if math.isfinite(distance)), default=math.inf)))
+    return aways
+
+
+def _away_from(outline: F64, at: Point) -> float:
+    following = np.roll(outline, -1, axis=0)
+    (x0, y0), (x1, y1) = outline.T, following.T
+    crosses = (y0 > at[1]) != (y1 > at[1])
+    with np.errstate(all="ignore"):  # a level side crosses nothing
+        beyond = at[0] < x0 + (at[1] - y0) / (y1 - y0) * (x1 - x0)
+    if (crosses & beyond).sum() % 2:
+        return 0.0
+    return float(distances(np.array((at,)), np.stack((outline, following), axis=1))[0])
+
+
+def _surface_of(look: LookView) -> float:
+    areas = [math.pi * disc.radius**2 for disc in look.discs]
+    for outline in look.outlines:
+        (x0, y0), (x1, y1) = outline.T, np.roll(outline, -1, axis=0).T
+        areas.append(abs(float((x0 * y1 - x1 * y0).sum())) / 2)
+    return sum(areas)
+
+
+FARTHEST = 20_000
+"""Pixels; what is further off is left out."""
+
+
+def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: Camera, canvas: Canvas) -> None:
+    """Draw the ways as dots, the policy's own as a line, each with its name where it comes to after a second."""
+    taken: list[pygame.Rect] = []
+    for number, ghost in reversed(list(enumerate(ghosts))):
+        colour = role_colour(number - 1) if ghost.name else TEXT
+        ways = [camera.pixels(path) for path in ghost.paths]
+        ways = [at for at in ways if len(at) > 1 and np.isfinite(at).all() and np.abs(at).max() < FARTHEST]
+        for at in ways:
+            _draw_way(surface, at, colour, canvas, own=not ghost.name)
+        if ways:
+            taken.append(_draw_end(surface, ghost, (ways[0][-1], colour), canvas, taken))
+
+
+def _draw_way(surface: pygame.Surface, at: F64, colour: Colour, canvas: Canvas, *, own: bool) -> None:
+    points = [(float(x), float(y)) for x, y in at]
+    if own:
+        line(surface, points, colour, 1.6 * canvas.scale)
+        return
+    step = max(1, round(len(points) / 16))
+    for x, y in points[step::step]:
+        pygame.draw.aacircle(surface, NIGHT, (x, y), 2.6 * canvas.scale)
+        pygame.draw.aacircle(surface, colour, (x, y), 1.8 * canvas.scale)
+
+
+def _draw_end(
+    surface: pygame.Surface, ghost: GhostView, end: tuple[F64, Colour], canvas: Canvas, taken: list[pygame.Rect]
+) -> pygame.Rect:
+    """Draw a way's name, and a cross where the episode ends on it; return where the name stands, clear of others."""
+    (x, y), colour = end[0].tolist(), end[1]
+    if ghost.tone is not None:
+        size, edge = canvas.px(4), TONES[ghost.tone] if ghost.tone != "plain" else DIM
+        for dy in (size, -size):
+            pygame.draw.aaline(surface, edge, (x - size, y - dy), (x + size, y + dy), canvas.px(2))
+    name = ghost.name or "as it would"
+    box = pygame.Rect(0, 0, canvas.width(name, SMALL) + canvas.px(10), canvas.px(16))
+    box.midleft = round(x) + canvas.px(8), round(y)
+    box.clamp_ip(surface.get_rect())
+    for _ in taken:
+        hit = box.collidelist(taken)
+        if hit < 0:
+            break
+        box.top = taken[hit].bottom + canvas.px(2)
+    rounded(surface, box, PANEL, radius=canvas.px(4), edge=mix(PANEL, colour, 0.6), alpha=215)
+    canvas.write(surface, name, box.center, size=SMALL, colour=colour, anchor="middle")
+    return box
+
 
 REACH = 10
 """Pixels from a body within which the mouse still takes hold of it."""

@@ -10,11 +10,10 @@ from pathlib import Path
 import pygame
 
 from ecs_rl.user_files.known import state_folder
-from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas
+from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas, wrapped
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, TEXT, mix
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.text_lines import wrapped
 
 LINE, PAD = 20, 14
 MAY_BE_HIDDEN = ("mind", "learning")

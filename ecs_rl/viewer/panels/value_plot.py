@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pygame
 
+from ecs_rl.viewer.annotations import draw_arrows, tints
 from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import smoothed
-from ecs_rl.viewer.fields import draw_arrows, tints
 from ecs_rl.viewer.palette import DIM, FAINT, NIGHT, PANEL, RULE, TEXT
 from ecs_rl.viewer.panel import App, Panel
 from ecs_rl.viewer.view_why import MapView
