@@ -37,6 +37,8 @@ class Solved:
 
 def learn(scene: str, agent: str, seed: int, *more: str) -> Solved:
     """Train with the scene's own recipe until it is solved, or its steps are done."""
+    if scene.startswith("gym:"):
+        pytest.importorskip("gymnasium")
     _, training = assemble(plan_of([scene, "--agent", agent, "--seed", str(seed), "--until-solved", *more]))
     while not training.done:
         training.tick()
