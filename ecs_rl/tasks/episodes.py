@@ -15,7 +15,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.runs.episode_file import Episode, read_episode
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.trust import trusted_scene
-from ecs_rl.viewer.endings import Ended
+from ecs_rl.viewer.played_episodes import Ended
 from ecs_rl.viewer.replay import played_again
 
 FITS = ("target", "headless", "record", "speed", "scene", "runs", "json")

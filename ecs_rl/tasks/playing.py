@@ -21,7 +21,7 @@ from ecs_rl.spaces import ActMode
 from ecs_rl.tasks.assemble import opponent_meant
 from ecs_rl.training.opponent import Opponent, standing
 from ecs_rl.training.playback import Player
-from ecs_rl.viewer.endings import Ended
+from ecs_rl.viewer.played_episodes import Ended
 
 _MEANS = ("episodes", "mean_return", "std_return", "min_return", "max_return", "mean_length")
 

@@ -30,8 +30,7 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
-from ecs_rl.viewer.view import ContactView, ForceView, Point, RayView
-from ecs_rl.viewer.view_why import MapView
+from ecs_rl.viewer.view import ContactView, ForceView, MapView, Point, RayView
 
 FLAME: tuple[tuple[float, float, Colour, int], ...] = (
     (1.0, 1.0, VERMILION, 150),
@@ -46,6 +45,18 @@ TRAIL_PIECES = 14
 SPARK: Colour = (255, 226, 150)
 SLOW = 0.4
 """Metres per second from which a touch throws sparks."""
+RAMP: tuple[Colour, ...] = (
+    mix(NIGHT, PURPLE, 0.45),
+    mix(PURPLE, BLUE, 0.6),
+    mix(BLUE, SKY, 0.5),
+    mix(GREEN, YELLOW, 0.35),
+    YELLOW,
+)
+"""From little to much: each lighter than the one before, so that greys tell them apart too."""
+TINT = 105
+"""Opacity of the map on the arena."""
+SCALE = 18
+"""Points of height of what says which colour is which value; it lies right below the caption."""
 
 
 def draw_force(surface: pygame.Surface, force: ForceView, camera: Camera, canvas: Canvas, tick: int) -> None:
@@ -215,20 +226,6 @@ def draw_pointer(surface: pygame.Surface, at: Point, name: str, canvas: Canvas) 
     back.midbottom = round(x), round(y - size * 1.3) - canvas.px(4)
     rounded(surface, back, NIGHT, radius=canvas.px(5), alpha=170)
     canvas.write(surface, name, back.center, size=SMALL, colour=YELLOW, anchor="middle")
-
-
-RAMP: tuple[Colour, ...] = (
-    mix(NIGHT, PURPLE, 0.45),
-    mix(PURPLE, BLUE, 0.6),
-    mix(BLUE, SKY, 0.5),
-    mix(GREEN, YELLOW, 0.35),
-    YELLOW,
-)
-"""From little to much: each lighter than the one before, so that greys tell them apart too."""
-TINT = 105
-"""Opacity of the map on the arena."""
-SCALE = 18
-"""Points of height of what says which colour is which value; it lies right below the caption."""
 
 
 def tints(values: F64) -> F64:

@@ -24,6 +24,21 @@ BEYOND = 2000
 """Pixels of a side from which a sprite is not drawn any more: nearly all of it would be off the screen."""
 KEPT_SPRITES = 64
 """Scaled and turned pictures, each of two megabytes at most; turning one anew takes a millisecond."""
+Style = tuple[float, float, float]
+"""Pixels per metre, the scale of the screen, and the share of a body's colour in its inside."""
+WHITE: Colour = (255, 255, 255)
+PARTS = 4
+"""Into how many parts a pixel is cut each way by the places of kept pictures."""
+LARGEST = 192
+"""Pixels of a side up to which pictures are kept; larger ones are drawn anew each time, as there are few in sight."""
+KEPT = 3000
+"""Kept pictures, most of which are of some kilobytes."""
+BRIGHT = 0.85
+"""Share of a body's colour in its inside."""
+GLOW = 0.45
+"""Share of an object's colour in the light around it."""
+MARK_FILL = 46
+"""Opacity of the inside of a mark, of 255."""
 
 
 @lru_cache(maxsize=64)
@@ -78,23 +93,6 @@ def _sprite(path: str, size: tuple[int, int], step: int) -> pygame.Surface:
 def steps_of(size: tuple[int, int]) -> int:
     """Return into how many angles a turn is cut: the rim of a picture moves about a pixel at a time."""
     return min(max(round(math.pi * math.hypot(*size)), 90), 720)
-
-
-Style = tuple[float, float, float]
-"""Pixels per metre, the scale of the screen, and the share of a body's colour in its inside."""
-WHITE: Colour = (255, 255, 255)
-PARTS = 4
-"""Into how many parts a pixel is cut each way by the places of kept pictures."""
-LARGEST = 192
-"""Pixels of a side up to which pictures are kept; larger ones are drawn anew each time, as there are few in sight."""
-KEPT = 3000
-"""Kept pictures, most of which are of some kilobytes."""
-BRIGHT = 0.85
-"""Share of a body's colour in its inside."""
-GLOW = 0.45
-"""Share of an object's colour in the light around it."""
-MARK_FILL = 46
-"""Opacity of the inside of a mark, of 255."""
 
 
 def turned(points: F64, position: Point, angle: float) -> F64:

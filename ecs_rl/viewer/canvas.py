@@ -18,8 +18,7 @@ from ecs_rl.viewer import fonts
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.fonts import Face
 from ecs_rl.viewer.palette import DIM, FAINT, MAIN_LINE, PANEL, RAISED, RULE, SECOND_LINE, TEXT, Colour, mix
-from ecs_rl.viewer.places import FramePlaces, scaled
-from ecs_rl.viewer.regions import Marks, Part, Region, RegionFacts
+from ecs_rl.viewer.regions import FramePlaces, Marks, Part, Region, RegionFacts, scaled
 
 SMALL, NORMAL, LARGE = 11.0, 12.5, 15.0
 """Sizes before the scale of the screen."""

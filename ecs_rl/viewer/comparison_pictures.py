@@ -16,7 +16,7 @@ import pygame
 from ecs_rl.arrays import F64
 from ecs_rl.session.bootstrap import interval, iqm
 from ecs_rl.viewer.canvas import LARGE, SMALL, Canvas
-from ecs_rl.viewer.films.picture_files import save_png
+from ecs_rl.viewer.films.encoder import save_png
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.number_formats import short
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RULE, SECOND_LINE, mix
@@ -27,6 +27,8 @@ SIZE, SCALE = (1280, 720), 1.5
 REPETITIONS = 2_000
 """Resampled sets of runs for each point of the band: it is drawn, not read off."""
 NO_EVALUATION = "no evaluation yet"
+MOST_PANELS = 6
+"""Settings that have a panel of their own; more would be too small to read."""
 
 
 def draw_seeds(
@@ -94,10 +96,6 @@ def paint_seeds(
     for curve in curves.values():
         draw_line(surface, axes, curve, mix(PANEL, SECOND_LINE, 0.55), 1)
     draw_line(surface, axes, middle, MAIN_LINE, canvas.px(2))
-
-
-MOST_PANELS = 6
-"""Settings that have a panel of their own; more would be too small to read."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, Union, get_args, 
 import msgspec
 import numpy as np
 
-from ecs_rl.viewer import objects, view, view_why
+from ecs_rl.viewer import objects, view
 
 Known = TypeVar("Known")
 Views = dict[str, Any]
-NAMES = {**vars(objects), **vars(view_why), **vars(view)}
+NAMES = {**vars(objects), **vars(view)}
 """Where the names of the records' types are found: each module imports those of the others for types only."""
 
 

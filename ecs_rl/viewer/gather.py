@@ -1,15 +1,19 @@
-"""From a world to the stage's part of the view model: it reads columns, and changes nothing."""
+"""From a world to the stage's part of the view model: it reads columns, and changes nothing.
+
+Environments that draw themselves give a picture and no bodies.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Clock, Ground, Observation, Terms, Touch
@@ -19,13 +23,11 @@ from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.rules import Compared
 from ecs_rl.scene.sensors import Sensor
 from ecs_rl.viewer.bodies import load_sprite
-from ecs_rl.viewer.following import camera_of
-from ecs_rl.viewer.framing import framing_of
+from ecs_rl.viewer.camera import camera_of, framing_of
 from ecs_rl.viewer.objects import BodyId, Objects
 from ecs_rl.viewer.particles import Particles
-from ecs_rl.viewer.placement import Placement, Places
-from ecs_rl.viewer.shapes import NEAR, distances, exit_of, near_ground, place, size_of
-from ecs_rl.viewer.view import ContactView, ForceView, GroundView, Point, RayView, RoadView, StageView
+from ecs_rl.viewer.shapes import NEAR, Placement, Places, distances, exit_of, near_ground, place, size_of
+from ecs_rl.viewer.view import ContactView, DrawnView, ForceView, GroundView, Point, RayView, RoadView, StageView
 
 if TYPE_CHECKING:
     from ecs_rl.scene.arena import Arena
@@ -361,3 +363,45 @@ def limits_of(arena: Arena) -> tuple[float, ...]:
     rules = [rule for rule in ends if isinstance(rule, Compared) and rule.name == "beyond"]
     limits = [float(r.limit) for r in rules if isinstance(r.rule, Sensor) and r.rule.names[0] in places and r.limit > 0]
     return (-min(limits), min(limits)) if limits else ()
+
+
+@dataclass
+class NoPlaces:
+    """The places of objects where there are none."""
+
+    problems: list[str] = field(default_factory=list)
+
+
+class EnvReader:
+    """Keeps the picture of one arena after each tick, as `Reader` does the places of its bodies."""
+
+    trail = None
+    """Nothing leaves one."""
+
+    def __init__(self, world: World, picture: Callable[[int], NDArray[np.uint8]]) -> None:
+        self.picture, self.clock, self.places = picture, world.one(Clock), NoPlaces()
+        self._drawn: DrawnView | None = None
+
+    def follow(self, arena: int, *, held: bool = False, anew: bool = False, again: bool = False) -> None:
+        """Note that the arena looks otherwise now; it is drawn only where somebody wants to see it."""
+        self._drawn = None
+
+    def stage(self, arena: int, *, blend: float = 1.0, caption: str = "", selected: BodyId | None = None) -> StageView:
+        """Return the arena that is followed, as it was after the last tick."""
+        if self._drawn is None:
+            self._drawn = DrawnView(self.picture(arena))
+        height, width = self._drawn.pixels.shape[:2]
+        return StageView(
+            drawn=self._drawn,
+            shape=width / height,
+            bounds=((-width / 2, -height / 2), (width / 2, height / 2)),
+            exact=True,
+            tick=int(self.clock.tick[arena]),
+            caption=caption,
+        )
+
+
+def reader_of(world: World) -> Reader | EnvReader:
+    """Return what reads the arenas of a world for the stage."""
+    picture = world.engine.picture
+    return Reader(world) if picture is None else EnvReader(world, picture)

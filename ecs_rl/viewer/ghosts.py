@@ -20,10 +20,9 @@ from ecs_rl.results import Results
 from ecs_rl.schedule import PLAYING
 from ecs_rl.spaces import ActMode, Continuous, Decision, Discrete, spans
 from ecs_rl.training.policies import deciding
-from ecs_rl.viewer.endings import reasons_of, tone_of
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.view import Tone
-from ecs_rl.viewer.view_why import GhostView
+from ecs_rl.viewer.played_episodes import reasons_of, tone_of
+from ecs_rl.viewer.view import GhostView, Tone
 from ecs_rl.world import DecideAction, PolicyBatch, World, state_of
 from ecs_rl.worlds import make_world
 

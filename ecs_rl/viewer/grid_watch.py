@@ -8,10 +8,9 @@ import numpy as np
 
 from ecs_rl.arrays import F64
 from ecs_rl.results import Results
-from ecs_rl.viewer.following import Following
-from ecs_rl.viewer.framing import Framing
+from ecs_rl.viewer.camera import Following, Framing
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.placement import Placement
+from ecs_rl.viewer.shapes import Placement
 from ecs_rl.viewer.view import GridView
 from ecs_rl.world import World
 

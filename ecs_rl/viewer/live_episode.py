@@ -20,18 +20,14 @@ from ecs_rl.schedule import ON_STAGE
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.opponent import Driver
 from ecs_rl.training.policies import deciding
-from ecs_rl.viewer.endings import Ended, reasons_of, record_of, tone_of
-from ecs_rl.viewer.env_reader import EnvReader, reader_of
+from ecs_rl.viewer.gather import EnvReader, reader_of
 from ecs_rl.viewer.mind import Mind
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.played_episodes import PlayedEpisodes
-from ecs_rl.viewer.rewind import Rewind
+from ecs_rl.viewer.played_episodes import Ended, PlayedEpisodes, reasons_of, record_of, tone_of
 from ecs_rl.viewer.shapes import place
-from ecs_rl.viewer.speedometer import Speedometer
-from ecs_rl.viewer.tick_log import TickLog
-from ecs_rl.viewer.view import Point, StageView
-from ecs_rl.viewer.view_why import StageOverlay
+from ecs_rl.viewer.tick_log import Rewind, TickLog
+from ecs_rl.viewer.view import Point, StageOverlay, StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
@@ -39,6 +35,8 @@ REST = 1.0
 """Seconds for which the picture of an ending stays: real ones, or the stage's where those pass faster."""
 KICK = 2.0
 """Metres per second that a kick adds, about."""
+MEASURE = 0.5
+"""Seconds over which the reached speed is measured."""
 
 
 class LiveEpisode:
@@ -394,3 +392,24 @@ class LiveEpisode:
     def close(self) -> None:
         """Give the world back."""
         self.world.close()
+
+
+class Speedometer:
+    """Measures times real time; what was reached of another speed is forgotten when a new one is asked for."""
+
+    def __init__(self) -> None:
+        self.reached = 1.0
+        self._asked = 1.0
+        self._seconds = self._passed = 0.0
+
+    def note(self, asked: float, seconds: float, passed: float) -> float:
+        """Take in so many seconds of real time, and of the show's; return what is reached."""
+        if asked != self._asked:
+            self._asked = self.reached = asked
+            self._seconds = self._passed = 0.0
+        self._seconds += seconds
+        self._passed += passed
+        if self._seconds >= MEASURE:
+            self.reached = self._passed / self._seconds
+            self._seconds = self._passed = 0.0
+        return self.reached

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Kind, output_of
 from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Action, Observation, PolicyState, Reward, Terms
+from ecs_rl.scene.agents import AgentSpec
+from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.spaces import Continuous, spans
+from ecs_rl.spaces import TRIGGER, Continuous, Part, Picture, spans
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.options import options_of
-from ecs_rl.viewer.seen_pictures import pictures_of
 from ecs_rl.viewer.tick_log import Fate, Keyframe
-from ecs_rl.viewer.view import MindView, Option, Seen, Term
+from ecs_rl.viewer.view import MindView, Option, Seen, SeenPicture, Term
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import Agent
     from ecs_rl.spaces import ActionSpace
-    from ecs_rl.viewer.rewind import Rewind
+    from ecs_rl.viewer.panel import App
+    from ecs_rl.viewer.tick_log import Rewind
     from ecs_rl.world import AgentSlot, PolicyBatch, World
 
 MOST_TOLD = 200
@@ -34,6 +35,13 @@ WINDOW = 300
 """Ticks that the plot goes back, over the ends of episodes."""
 KNOWN = 0.05
 """Once what is still to come counts less than this, a return is as good as known."""
+V = TypeVar("V")
+READ_EVERY = 0.09
+"""Seconds for which a reading stays while a training goes flat out."""
+LEAST = 6
+"""Fewer rays have a row each."""
+MOST_CELLS = 4096
+"""More cells than that are no small picture."""
 
 
 @dataclass(frozen=True)
@@ -308,3 +316,77 @@ def _beyond(last: Thought) -> tuple[float, float, bool]:
     if last.fate is Fate.TRUNCATED and math.isfinite(last.value_after):
         return last.value_after, 1.0, True
     return 0.0, 1.0, last.fate is Fate.TERMINATED
+
+
+class SeldomRead(Generic[V]):
+    """The newest reading of the mind on the stage; whoever owns it adds the seconds of each frame to its `age`."""
+
+    def __init__(self, read: Callable[[Mind], V]) -> None:
+        self._read = read
+        self._reading: tuple[Mind, V] | None = None
+        self.age = 0.0
+        """Seconds since it was read."""
+
+    def of(self, app: App) -> V:
+        """Return the mind as it is in the picture; of a stage that moves beside a busy training, as it was just now."""
+        mind, work = app.show.mind, app.run.background
+        moves = work is not None and work.is_flat_out and not app.show.paused
+        if self._reading is None or not moves or self.age >= READ_EVERY or self._reading[0] is not mind:
+            self.age, self._reading = 0.0, (mind, self._read(mind))
+        return self._reading[1]
+
+    def forget(self) -> None:
+        """Read anew next time: another agent is looked at."""
+        self._reading = None
+
+
+def options_of(space: ActionSpace, did: NDArray[Any], does: F32, spread: F32 | None) -> tuple[Option, ...]:
+    """Return (columns,) of what was done and (actions,) of an agent's output as they are shown, part by part."""
+    wide = np.full(len(does), math.nan) if spread is None else spread
+    return tuple(
+        option
+        for part, columns, outputs in spans(space)
+        for option in _options_of(part, did[columns], does[outputs].tolist(), wide[outputs].tolist())
+    )
+
+
+def _options_of(part: Part, did: NDArray[Any], values: list[float], spread: list[float]) -> list[Option]:
+    """Return a lever, or each option of a choice, as shown; of a trigger among other controls only that it is on."""
+    if isinstance(part, Continuous):
+        taken = np.clip(did, -1.0, 1.0).tolist()  # as the world clips it
+        levers = zip(part.names, values, taken, spread, strict=True)
+        return [Option(name, mean, taken=set_to, spread=wide) for name, mean, set_to, wide in levers]
+    chosen = int(did[0])
+    if part.name and part.names == TRIGGER:
+        return [Option(part.name, values[1], chosen=chosen == 1)]
+    named = enumerate(zip(part.names, values, strict=True))
+    return [Option(f"{part.name} {name}".strip(), value, chosen=i == chosen) for i, (name, value) in named]
+
+
+def pictures_of(spec: AgentSpec, seen: F32) -> tuple[SeenPicture, ...]:
+    """Return the pictures in (numbers,) that one agent sees."""
+    pictures, first = list[SeenPicture](), 0
+    for sensor in spec.sees:
+        shape = _shape(sensor)
+        if shape is not None:
+            values = seen[first : first + int(np.prod(shape))].astype(np.float64).reshape(shape)
+            pictures.append(SeenPicture(_name(sensor.names), first, values))
+        first += len(sensor.names)
+    return tuple(pictures)
+
+
+def _shape(sensor: object) -> tuple[int, int, int] | None:
+    """Return (layers, up, across) of a sensor that is shown as a picture, None of any other."""
+    layout = getattr(sensor, "layout", None)
+    if isinstance(layout, Picture):
+        return (layout.layers, layout.up, layout.across) if layout.size <= MOST_CELLS else None
+    if isinstance(sensor, Rays) and len(sensor.angles) >= LEAST:
+        return len(sensor.names) // len(sensor.angles), 1, len(sensor.angles)
+    return None
+
+
+def _name(names: tuple[str, ...]) -> str:
+    """Return what the names of all numbers begin with."""
+    first, last = min(names), max(names)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:same].rstrip(" 0123456789,")

@@ -31,8 +31,7 @@ from ecs_rl.viewer.palette import (
     Colour,
     mix,
 )
-from ecs_rl.viewer.view import MindView, Option, Seen
-from ecs_rl.viewer.view_why import WhyView
+from ecs_rl.viewer.view import MindView, Option, Seen, WhyView
 
 FOR, AGAINST = GREEN, VERMILION
 """The colours of a pull."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ecs_rl.viewer.live.screen_process import AnyScreen
     from ecs_rl.viewer.live.watched_run import WatchedRun
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.reports import Reports
+    from ecs_rl.viewer.regions import Reports
     from ecs_rl.viewer.view import Tone
 
 V = TypeVar("V")

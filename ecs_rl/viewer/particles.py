@@ -16,8 +16,7 @@ from ecs_rl.arrays import F64, Bool
 from ecs_rl.scene.effects import Thrust
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.palette import EARTH_EDGE, Colour
-from ecs_rl.viewer.placement import Placement
-from ecs_rl.viewer.shapes import exit_of, place, size_of
+from ecs_rl.viewer.shapes import Placement, exit_of, place, size_of
 from ecs_rl.viewer.view import ParticlesView, Point
 
 if TYPE_CHECKING:

@@ -33,6 +33,9 @@ FEW = 12
 """Of fewer numbers all are shown."""
 FLAT = 3.0
 """A range that is so many times as wide as that of nearly all numbers hides them."""
+BEST, RATED = "best", "Elo"
+HEAD = 24
+"""Height of a plot's head."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +221,6 @@ def write_below(surface: pygame.Surface, axes: Axes, value: float, text: str, ca
     x = min(max(axes.x_at(value), area.left + half), max(area.right - half, area.left + half))
     at = (x, area.bottom + canvas.px(8))
     canvas.write(surface, text, at, size=SMALL - 1, colour=FAINT, face="numbers", anchor="middle")
-
-
-BEST, RATED = "best", "Elo"
-HEAD = 24
-"""Height of a plot's head."""
 
 
 def x_reach(learning: LearningView) -> tuple[float, float]:

@@ -18,9 +18,8 @@ from ecs_rl.scene.loader import blaming_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import Driver
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.played_episodes import digest_of
+from ecs_rl.viewer.played_episodes import Ended, digest_of
 from ecs_rl.world import PolicyBatch, World, policy_specs
 
 

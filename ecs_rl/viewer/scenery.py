@@ -38,6 +38,18 @@ HILLS: dict[str, tuple[tuple[float, float, Colour], ...]] = {
 FIELD = 16.0
 """Metres after which the tufts of a meadow repeat."""
 TUFTS = 90
+ASPHALT: Colour = (58, 62, 70)
+SHOULDER: Colour = (112, 102, 78)
+KERBS: tuple[Colour, Colour] = ((206, 206, 200), (196, 86, 40))
+PAINT: Colour = (150, 150, 140)
+KERB, DASH = 0.7, 0.9
+"""Metres of a piece of kerb, and of a dash."""
+LEAST = 24.0
+"""Pixels of a road's width from which its kerbs and dashes are drawn."""
+OUTSIDE = 50.0
+"""Pixels beyond the edges of the picture."""
+SHADES = 10
+"""Steps in which the earth gets darker with depth."""
 
 
 @lru_cache(maxsize=8)
@@ -139,16 +151,6 @@ def _light(small: tuple[int, int], size: tuple[int, int]) -> pygame.Surface:
     return smoothed(picture, size)
 
 
-ASPHALT: Colour = (58, 62, 70)
-SHOULDER: Colour = (112, 102, 78)
-KERBS: tuple[Colour, Colour] = ((206, 206, 200), (196, 86, 40))
-PAINT: Colour = (150, 150, 140)
-KERB, DASH = 0.7, 0.9
-"""Metres of a piece of kerb, and of a dash."""
-LEAST = 24.0
-"""Pixels of a road's width from which its kerbs and dashes are drawn."""
-
-
 def draw_road(surface: pygame.Surface, road: RoadView, camera: Camera) -> None:
     """Draw a road."""
     line = np.concatenate((road.points, road.points[:1])) if road.closed else road.points
@@ -213,12 +215,6 @@ def _begin(surface: pygame.Surface, line: F64, width: float, camera: Camera) -> 
             quad = np.array((corner, corner + ahead * size, corner + (ahead + aside) * size, corner + aside * size))
             colour: Colour = (226, 228, 226) if (row + column) % 2 else (26, 28, 32)
             pygame.draw.polygon(surface, colour, camera.pixels(quad).tolist())
-
-
-OUTSIDE = 50.0
-"""Pixels beyond the edges of the picture."""
-SHADES = 10
-"""Steps in which the earth gets darker with depth."""
 
 
 def paint_backdrop(surface: pygame.Surface, shows: tuple[GroundView, Camera], canvas: Canvas) -> None:

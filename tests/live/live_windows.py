@@ -26,7 +26,6 @@ from ecs_rl.tasks.show import shows_of
 from ecs_rl.training.training import Training
 from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import screen_process
@@ -39,6 +38,7 @@ from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel import Control
+from ecs_rl.viewer.played_episodes import Ended
 from ecs_rl.viewer.regions import Region
 from ecs_rl.viewer.view import PaneView, StageView
 

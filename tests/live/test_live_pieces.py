@@ -15,7 +15,6 @@ from live_windows import TINY, Clock, Live, up, watching
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.training import Training
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
 from ecs_rl.viewer.live import inputs, watch
@@ -28,6 +27,7 @@ from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panels import messages
 from ecs_rl.viewer.panels import status as status_module
 from ecs_rl.viewer.panels.status import Status
+from ecs_rl.viewer.played_episodes import Ended
 
 # --- work -------------------------------------------------------------------------------------------------------------
 

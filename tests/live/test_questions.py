@@ -25,8 +25,7 @@ from ecs_rl.viewer.ghosts import Ghosts, ways_of
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind_sheet import range_of
 from ecs_rl.viewer.panels.mind_panel import MindPanel
-from ecs_rl.viewer.value_map import ACROSS, UP, ValueMap, place_of, pushes
-from ecs_rl.viewer.why import Why, best_of, chosen_row, rows_of
+from ecs_rl.viewer.why import ACROSS, UP, ValueMap, Why, best_of, chosen_row, place_of, pushes, rows_of
 
 CONFIGS = {
     "ppo": PPOConfig(hidden=(8,)),

@@ -20,8 +20,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.rewind import LINGERS
-from ecs_rl.viewer.tick_log import SECONDS
+from ecs_rl.viewer.tick_log import LINGERS, SECONDS
 
 
 def show_of(scene: str, *, arenas: int = 2, network: str = "mlp") -> LiveEpisode:

@@ -17,12 +17,12 @@ from ecs_rl.agents.base import output_of
 from ecs_rl.components import Observation
 from ecs_rl.errors import DivergedError
 from ecs_rl.viewer.controls import filming
-from ecs_rl.viewer.endings import tone_of
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live.watch import PATIENCE
+from ecs_rl.viewer.live_episode import Speedometer
 from ecs_rl.viewer.objects import BodyId
+from ecs_rl.viewer.played_episodes import tone_of
 from ecs_rl.viewer.regions import Part
-from ecs_rl.viewer.speedometer import Speedometer
 
 
 @pytest.fixture(scope="module")

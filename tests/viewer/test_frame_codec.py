@@ -37,8 +37,17 @@ from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.panels.tour import TourView
-from ecs_rl.viewer.view import DrawnView, LearningView, MindView, PaneView, SeenPicture, StageView
-from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
+from ecs_rl.viewer.view import (
+    DrawnView,
+    GhostView,
+    LearningView,
+    MapView,
+    MindView,
+    PaneView,
+    SeenPicture,
+    StageView,
+    WhyView,
+)
 
 SIZE = (1280, 720)
 KINDS = kinds_of(PANELS)

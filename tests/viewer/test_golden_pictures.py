@@ -48,8 +48,7 @@ from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import Settings
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_stage, fitting
-from ecs_rl.viewer.view import PaneView
-from ecs_rl.viewer.view_why import GhostView, MapView, WhyView
+from ecs_rl.viewer.view import GhostView, MapView, PaneView, WhyView
 
 PAUSED, BEST_ACTIONS = Chip("PAUSED", "Space", WARN), Chip("BEST ACTIONS", "D", DIM)
 GOLDENS = Path(__file__).parent / "goldens"

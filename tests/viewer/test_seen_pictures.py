@@ -11,11 +11,10 @@ from viewer_views import painted
 
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.mind import pictures_of
 from ecs_rl.viewer.number_pictures import draw_seen_picture, rows_of
 from ecs_rl.viewer.panels.mind_panel import MindPanel
-from ecs_rl.viewer.seen_pictures import pictures_of
-from ecs_rl.viewer.view import MindView, Option, Seen, SeenPicture, Term
-from ecs_rl.viewer.view_why import WhyView
+from ecs_rl.viewer.view import MindView, Option, Seen, SeenPicture, Term, WhyView
 
 
 def test_the_rays_of_the_racer_are_a_picture_and_its_other_numbers_are_not() -> None:

@@ -14,7 +14,7 @@ from viewer_views import FLOATS, MESSAGES, a_stage, compared, docked, ground, so
 from ecs_rl.viewer.annotations import SCALE
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.view_why import MapView
+from ecs_rl.viewer.view import MapView
 
 ROOM = pygame.Rect(10, 10, 300, 200)
 

@@ -14,8 +14,8 @@ from ecs_rl.arrays import F64
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Follow, Levers, Look, Push, Scene, Start, View, X, jitter
 from ecs_rl.scene.camera import Camera as SceneCamera
+from ecs_rl.viewer.camera import CALM, FLATTEST, Following
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.following import CALM, FLATTEST, Following
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid, cells

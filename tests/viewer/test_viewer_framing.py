@@ -19,8 +19,8 @@ from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
 from ecs_rl.training.policies import make_agents
 from ecs_rl.viewer.bodies import turned
+from ecs_rl.viewer.camera import RECENT, Framing
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.framing import RECENT, Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid_watch import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode

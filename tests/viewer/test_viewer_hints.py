@@ -17,7 +17,7 @@ from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.chips import Chips
 from ecs_rl.viewer.panels.hints import fitting, width
 from ecs_rl.viewer.panels.status import Status, _words
-from ecs_rl.viewer.view_why import MapView
+from ecs_rl.viewer.view import MapView
 
 
 def frame(size: tuple[int, int] = (1280, 720), views: dict[str, Any] | None = None) -> np.ndarray:

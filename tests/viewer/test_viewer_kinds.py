@@ -37,10 +37,8 @@ from ecs_rl.scene import (
 )
 from ecs_rl.shipped import ASSETS
 from ecs_rl.viewer.bodies import _draw_many, draw_body, draw_objects
-from ecs_rl.viewer.camera import Camera
+from ecs_rl.viewer.camera import Camera, Following, Framing
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.following import Following
-from ecs_rl.viewer.framing import Framing
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.grid_watch import GridWatch

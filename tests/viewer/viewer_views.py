@@ -32,6 +32,7 @@ from ecs_rl.viewer.view import (
     GridView,
     GroundView,
     LearningView,
+    MapView,
     MindView,
     Option,
     PaneView,
@@ -42,7 +43,6 @@ from ecs_rl.viewer.view import (
     StageView,
     Term,
 )
-from ecs_rl.viewer.view_why import MapView
 
 pygame.font.init()
 

@@ -18,7 +18,7 @@ from ecs_rl.training.playback import Player
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, Canvas, wrapped
 from ecs_rl.viewer.draw import line, rounded
-from ecs_rl.viewer.films.picture_files import write_picture
+from ecs_rl.viewer.films.encoder import write_picture
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.live.playlist import algorithm_of
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -32,6 +32,10 @@ from ecs_rl.viewer.view import LearningView, StageView
 SIZE, SIDE, SCALE = (1280, 720), 400, 1.25
 COLOURS: tuple[Colour, ...] = (VERMILION, ORANGE, YELLOW, SKY)
 """Of the policies, the earliest first; the last one is solved."""
+SHARES = (0.0, 0.05, 0.2)
+"""How far learning was, of the steps to the solved policy, or to the newest one."""
+BUDGET = 0.006
+"""Seconds of a frame that making a card may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +133,6 @@ def _draw_path(surface: pygame.Surface, points: F64, camera: Camera, colour: Col
 def step_label(share: float, step: int) -> str:
     """Return how a policy is called by how far learning was."""
     return f"{share:.0%} of the way, step {count(step)}" if step else "at the start"
-
-
-SHARES = (0.0, 0.05, 0.2)
-"""How far learning was, of the steps to the solved policy, or to the newest one."""
-BUDGET = 0.006
-"""Seconds of a frame that making a card may take."""
 
 
 class Cards(Control):

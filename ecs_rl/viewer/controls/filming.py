@@ -11,8 +11,7 @@ import pygame
 from ecs_rl.console import tell
 from ecs_rl.errors import StorageError
 from ecs_rl.runs.layout import films_folder
-from ecs_rl.viewer.films.encoder import Film, film_size
-from ecs_rl.viewer.films.picture_files import short_path, stamp, write_picture
+from ecs_rl.viewer.films.encoder import Film, film_size, short_path, stamp, write_picture
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.palette import BAD

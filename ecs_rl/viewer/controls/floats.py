@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecs_rl.viewer.panel import App, Control
-from ecs_rl.viewer.reports import Floats
+from ecs_rl.viewer.regions import Floats
 
 
 class FloatingPanels(Control):

@@ -1,1 +1,1 @@
-"""Films: `encoder` turns pictures into a file, `studio` and `recorder` make the pictures, `clips` says when."""
+"""Films: `encoder` turns pictures into a file, `studio` makes the pictures, `clips` says when."""

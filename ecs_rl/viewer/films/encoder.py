@@ -1,28 +1,27 @@
-"""Films: pictures go through a pipe to ffmpeg one by one, and a film gets its name only when it is whole.
-
-Until then it is a hidden file beside its target. Nothing here depends on how long anything takes.
-
-`imageio_ffmpeg` brings the encoder; its own writer is not used, as it looks at no exit code (a full disk would go
-unnoticed), waits without a pause for the encoder's end, and cannot give up a film.
-"""
+"""Files of films and pictures: frames to GIF, MP4 or PNG, and the names of these files."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import pygame
 
+from ecs_rl.console import tell
 from ecs_rl.errors import CommandError, StorageError
-from ecs_rl.files import LONGEST_NAME, temporary_name
+from ecs_rl.files import LONGEST_NAME, Folder, temporary_name
 from ecs_rl.viewer.films.ffmpeg import require_encoder
-from ecs_rl.viewer.films.palette import WIDTH, Palette
+from ecs_rl.viewer.panel import App
 
 KINDS = (".mp4", ".gif")
 SMALLEST = 16
@@ -45,6 +44,14 @@ SLICE = 0.005
 """Seconds to wait at a time."""
 LAST_WORDS = 5
 """Lines of ffmpeg's that an error repeats."""
+BITS = 5
+"""Of each channel, by which colours count as one: 32,768 of them in all."""
+EVERY = 5
+"""Of so many pixels of a picture one is counted, in the next picture the one beside it."""
+POWER = 1 / 3
+"""A colour's place in the palette grows by this power of its pixels: a thousand times as many, ten times the place."""
+PIXELS, WIDTH = 60_000, 256
+"""Of the picture from which the palette is picked."""
 
 
 def check_film(path: Path) -> None:
@@ -280,3 +287,67 @@ def _refusing(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageError(f"cannot write {path}: {reason}; free some space or choose another folder") from error
+
+
+class Palette:
+    """Counts the colours of the pictures of a film."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(1 << 3 * BITS, np.int64)
+        self._colours = np.zeros((1 << 3 * BITS, 3), np.uint8)
+        """One of the colours that count as one, as it was seen."""
+        self._pictures = 0
+
+    def add(self, data: bytes) -> None:
+        """Look at the RGB bytes of the next picture."""
+        pixels = np.frombuffer(data, np.uint8).reshape(-1, 3)[self._pictures % EVERY :: EVERY]
+        self._pictures += 1
+        numbers = np.zeros(len(pixels), np.uint16)
+        for channel in range(3):
+            numbers <<= BITS
+            numbers |= pixels[:, channel] >> 8 - BITS
+        counts = np.bincount(numbers, minlength=len(self._counts))
+        new = (counts > 0) & (self._counts == 0)
+        if new.any():
+            fresh = np.flatnonzero(new[numbers])
+            self._colours[numbers[fresh]] = pixels[fresh]
+        self._counts += counts
+
+    def picture(self) -> tuple[bytes, int]:
+        """Return the RGB bytes of a picture that is `WIDTH` pixels wide, and its height."""
+        used = np.flatnonzero(self._counts)
+        places = self._counts[used] ** POWER
+        times = np.maximum(1, np.rint(PIXELS * places / places.sum())).astype(np.int64)
+        times[0] += -times.sum() % WIDTH
+        pixels = np.repeat(self._colours[used], times, axis=0)
+        return pixels.tobytes(), len(pixels) // WIDTH
+
+
+def save_png(surface: pygame.Surface, path: Path) -> None:
+    """Write a picture as a whole or not at all; StorageError if it cannot be written."""
+    data = io.BytesIO()
+    pygame.image.save(surface, data, "picture.png")
+    Folder(path.parent).write(path.name, data.getvalue(), sync=False)
+
+
+def stamp() -> str:
+    """Return the present time for the name of a file."""
+    return datetime.now(UTC).strftime("%Y%m%d_%H%M%S_%f")[:-3]
+
+
+def short_path(path: Path) -> str:
+    """Return the end of a path, as far as it says where in the run a file is."""
+    return "/".join(path.parts[-2:])
+
+
+def write_picture(app: App, surface: pygame.Surface, kind: str, what: str = "picture") -> None:
+    """Write a picture of this kind, and say where it is; the terminal has the whole path."""
+    path = app.run.folder / "pictures" / f"{kind}_{stamp()}.png"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pygame.image.save(surface, path)
+    except (OSError, pygame.error) as error:
+        app.say(f"no {what} could be written to {path}: {error}", "bad")
+    else:
+        app.say(f"{what} written: {short_path(path)}", "good")
+        tell(f"{what} written: {path}", sys.stderr)

@@ -13,7 +13,6 @@ import pygame
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
 from ecs_rl.viewer.canvas import LARGE, Canvas
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.films.encoder import Film, check_film
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -21,6 +20,7 @@ from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.palette import DIM, MAIN_LINE, PANEL, RAISED, TEXT
 from ecs_rl.viewer.panels.stage import StagesView, pane_of
 from ecs_rl.viewer.panels.status import StatusView
+from ecs_rl.viewer.played_episodes import Ended
 from ecs_rl.viewer.stage import TONES, draw_stage, fitting
 from ecs_rl.viewer.view import PaneView
 

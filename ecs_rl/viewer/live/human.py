@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ecs_rl.agents.base import Agent
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live.hands import Hands
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.played_episodes import Ended
 from ecs_rl.viewer.view import Tone
 from ecs_rl.world import policy_specs
 

@@ -9,7 +9,7 @@ import pygame
 
 from ecs_rl.viewer.live.commands import command_for
 from ecs_rl.viewer.panel import Gesture
-from ecs_rl.viewer.reports import Report
+from ecs_rl.viewer.regions import Report
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live.screen import Input

@@ -16,8 +16,8 @@ from ecs_rl.runs import read_manifest
 from ecs_rl.runs.layout import CHECKPOINTS, milestones, policies
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.playback import Player
-from ecs_rl.viewer.endings import Ended
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.played_episodes import Ended
 from ecs_rl.viewer.view import Tone
 
 NEWEST = "newest policy"

@@ -19,7 +19,7 @@ from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.panel import CTRL, Gesture, Panels
 from ecs_rl.viewer.panel_list import PANELS
 from ecs_rl.viewer.pointer import OF_MOUSE, Pointer
-from ecs_rl.viewer.reports import Report, Reports
+from ecs_rl.viewer.regions import Report, Reports
 from ecs_rl.viewer.tips import ASK, Tips, lay_tip
 from ecs_rl.viewer.top_layer import TopLayer, light, ring
 

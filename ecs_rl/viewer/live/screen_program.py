@@ -27,7 +27,7 @@ from ecs_rl.viewer.live.display import Display, NoDisplay
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import Gesture, Panels
-from ecs_rl.viewer.reports import Report
+from ecs_rl.viewer.regions import Report
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"
 """The first byte of a message: a frame follows, send the picture, fill the screen or do not, open the gamepads."""

@@ -41,6 +41,32 @@ from ecs_rl.viewer.view import LearningView, Series, Stack
 
 NAME = SMALL - 1
 """Size of the names that stand in areas."""
+LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
+EDGE = 14
+KEY, KEY_ROOM, KEYED = "M", 22, 420
+"""The key that hides the drawer takes a little room to the right of one that is so wide."""
+EVERY = 1.0
+"""Seconds for which the curves stay as they are: painting them takes a while."""
+NOTCH = 6
+"""Pixels that the notch of a policy is high."""
+WORDS = {
+    "return": "The sum of all rewards of an episode; the line is the mean of the last hundred in training.",
+    "score": "What the scene itself counts, such as coins or laps; evaluations go by it.",
+    "training": "Episodes played while learning, with actions drawn at random; the band is their standard deviation.",
+    "evaluation": "The mean of episodes with the best actions on seeds that never change: how good the policy is.",
+    "solved": "An evaluation has reached the number at which the scene counts as solved.",
+    "episode length": "Ticks that an episode lasts, the mean of the last hundred.",
+    "entropy": "How varied the actions are: high while much is tried, near zero once the policy is sure of itself.",
+    "epsilon": "The share of actions that are drawn evenly at random, to try what the agent does not think best.",
+    "policy loss": "What the policy's update makes smaller: minus the advantage of what it did; it hovers around zero.",
+    "value loss": "How far the expected return was from the one that came, squared: low means it knows what comes.",
+    "loss": "How far the agent's predictions were off in the newest update.",
+    "advantage": "How much better an action turned out than the agent had expected: what makes it more likely.",
+    "mean steps per second": "Decisions of all arenas a second, the mean since the training began.",
+    "endings": "How the last hundred episodes ended, as shares of all of them.",
+    "rewards": "What each reward term brought per episode, the mean of the last hundred; below zero are fines.",
+    "elo": "How strong the policy is against its earlier selves; 400 more means ten wins for each defeat.",
+}
 
 
 def colour_of(stack: Stack, number: int) -> Colour:
@@ -133,16 +159,6 @@ def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
         surface.fill(mix(PANEL, TEXT, 0.6), (axes.area.left, min(zero, axes.area.bottom - 1), axes.area.w, 1))
 
 
-LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
-EDGE = 14
-KEY, KEY_ROOM, KEYED = "M", 22, 420
-"""The key that hides the drawer takes a little room to the right of one that is so wide."""
-EVERY = 1.0
-"""Seconds for which the curves stay as they are: painting them takes a while."""
-NOTCH = 6
-"""Pixels that the notch of a policy is high."""
-
-
 @dataclass(frozen=True)
 class TimelineView:
     """Where on the return curve the policy stands that is on the stage."""
@@ -159,26 +175,6 @@ class DrawerView:
 
     curves: LearningView
     timeline: TimelineView | None = None
-
-
-WORDS = {
-    "return": "The sum of all rewards of an episode; the line is the mean of the last hundred in training.",
-    "score": "What the scene itself counts, such as coins or laps; evaluations go by it.",
-    "training": "Episodes played while learning, with actions drawn at random; the band is their standard deviation.",
-    "evaluation": "The mean of episodes with the best actions on seeds that never change: how good the policy is.",
-    "solved": "An evaluation has reached the number at which the scene counts as solved.",
-    "episode length": "Ticks that an episode lasts, the mean of the last hundred.",
-    "entropy": "How varied the actions are: high while much is tried, near zero once the policy is sure of itself.",
-    "epsilon": "The share of actions that are drawn evenly at random, to try what the agent does not think best.",
-    "policy loss": "What the policy's update makes smaller: minus the advantage of what it did; it hovers around zero.",
-    "value loss": "How far the expected return was from the one that came, squared: low means it knows what comes.",
-    "loss": "How far the agent's predictions were off in the newest update.",
-    "advantage": "How much better an action turned out than the agent had expected: what makes it more likely.",
-    "mean steps per second": "Decisions of all arenas a second, the mean since the training began.",
-    "endings": "How the last hundred episodes ended, as shares of all of them.",
-    "rewards": "What each reward term brought per episode, the mean of the last hundred; below zero are fines.",
-    "elo": "How strong the policy is against its earlier selves; 400 more means ten wins for each defeat.",
-}
 
 
 class Learning(Panel[DrawerView]):

@@ -8,11 +8,11 @@ from typing import Any
 import pygame
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.mind import SeldomRead
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.questions import Questions
-from ecs_rl.viewer.seldom import SeldomRead
 from ecs_rl.viewer.view import MindView
+from ecs_rl.viewer.why import Questions
 
 UNITS = (
     ((" x", " y", " ahead", " aside"), "metres"),

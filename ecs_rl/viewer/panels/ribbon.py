@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import RIBBON, SMALL, STRIP, Canvas
-from ecs_rl.viewer.mind import RibbonView
+from ecs_rl.viewer.mind import RibbonView, SeldomRead
 from ecs_rl.viewer.palette import FAINT, NIGHT, ROLES, TEXT, mix
 from ecs_rl.viewer.panel import App, Panel
-from ecs_rl.viewer.seldom import SeldomRead
 
 TICK, EDGE, LEAST = 2, 14, 160
 """Pixels that each tick is wide, those beside the strip, and the height of a stage that has one, at least."""

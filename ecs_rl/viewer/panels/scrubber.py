@@ -17,7 +17,7 @@ from ecs_rl.viewer.view import Tone
 
 if TYPE_CHECKING:
     from ecs_rl.viewer.live_episode import LiveEpisode
-    from ecs_rl.viewer.rewind import Rewind
+    from ecs_rl.viewer.tick_log import Rewind
 
 TALL, BAR = 26, 6
 """Heights of the place that takes the mouse, and of the bar in it."""

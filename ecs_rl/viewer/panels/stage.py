@@ -18,7 +18,7 @@ from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.objects import BodyId, LookView, Objects
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, TEXT, Colour, mix, role_colour
 from ecs_rl.viewer.panel import App, Command, Gesture, Hit, Panel
-from ecs_rl.viewer.reports import Sight
+from ecs_rl.viewer.regions import Sight
 from ecs_rl.viewer.shapes import distances, place
 from ecs_rl.viewer.stage import (
     TONES,
@@ -31,8 +31,12 @@ from ecs_rl.viewer.stage import (
     scale_bar_end,
     stage_of,
 )
-from ecs_rl.viewer.view import PaneView, Point, StageView
-from ecs_rl.viewer.view_why import GhostView
+from ecs_rl.viewer.view import GhostView, PaneView, Point, StageView
+
+FARTHEST = 20_000
+"""Pixels; what is further off is left out."""
+REACH = 10
+"""Pixels from a body within which the mouse still takes hold of it."""
 
 
 def pick(stage: StageView, at: Point, reach: float) -> BodyId | None:
@@ -72,10 +76,6 @@ def _surface_of(look: LookView) -> float:
         (x0, y0), (x1, y1) = outline.T, np.roll(outline, -1, axis=0).T
         areas.append(abs(float((x0 * y1 - x1 * y0).sum())) / 2)
     return sum(areas)
-
-
-FARTHEST = 20_000
-"""Pixels; what is further off is left out."""
 
 
 def draw_ghosts(surface: pygame.Surface, ghosts: tuple[GhostView, ...], camera: Camera, canvas: Canvas) -> None:
@@ -123,10 +123,6 @@ def _draw_end(
     rounded(surface, box, PANEL, radius=canvas.px(4), edge=mix(PANEL, colour, 0.6), alpha=215)
     canvas.write(surface, name, box.center, size=SMALL, colour=colour, anchor="middle")
     return box
-
-
-REACH = 10
-"""Pixels from a body within which the mouse still takes hold of it."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ecs_rl.viewer.canvas import SMALL, Canvas
 from ecs_rl.viewer.draw import smoothed
 from ecs_rl.viewer.palette import DIM, FAINT, NIGHT, PANEL, RULE, TEXT
 from ecs_rl.viewer.panel import App, Panel
-from ecs_rl.viewer.view_why import MapView
+from ecs_rl.viewer.view import MapView
 
 WIDE, TALL, EDGE = 210, 147, 30
 """Size of the plot, and the room around it."""
