@@ -12,6 +12,7 @@ PAGES = {
         "README.md",
         "ecs_rl/README.md",
         "ecs_rl/agents/README.md",
+        "ecs_rl/agents/PPO_DETAILS.md",
         "scenes/README.md",
         "scenes/REFERENCE.md",
         "tests/bench/README.md",
