@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ecs_rl.agents.selfplay import PoolSettings
 from ecs_rl.cli.command_settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.target import checkpoint_meant
@@ -22,6 +21,7 @@ from ecs_rl.training.imitate import imitate
 from ecs_rl.training.matches import settings_of
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.self_play import PoolSettings
 from ecs_rl.training.together import Group
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.clips import Clips

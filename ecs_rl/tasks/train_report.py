@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
-from ecs_rl.agents.selfplay import SelfPlay
 from ecs_rl.cli.called import typed
 from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.console import deliver, number, tell
 from ecs_rl.runs import TrainingRun
+from ecs_rl.training.self_play import SelfPlay
 from ecs_rl.training.training import Training
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
-from ecs_rl.agents.selfplay import DRAWS, PoolSettings, SelfPlay
 from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Chance, Clock, Finished, Observation, PolicyState
 from ecs_rl.errors import CommandError
@@ -27,6 +26,7 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
+from ecs_rl.training.self_play import DRAWS, PoolSettings, SelfPlay
 from ecs_rl.training.self_play_together import SelfPlayTogether
 from ecs_rl.user_files.named import is_reference
 from ecs_rl.world import World, policy_specs

@@ -11,7 +11,6 @@ import msgspec
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import Settings
 from ecs_rl.agents.make import Algorithm, check_parameters, make_agent
-from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
@@ -21,6 +20,7 @@ from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.policies import deciding
 from ecs_rl.training.same_policies import check_same
+from ecs_rl.training.team import join
 from ecs_rl.training.trust import trusted_algorithm, trusted_scene
 from ecs_rl.world import policy_specs
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ecs_rl.agents.base import Agent, Restartable
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm
-from ecs_rl.agents.team import join
 from ecs_rl.callbacks import Callbacks, unchanged
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.errors import CommandError
@@ -23,6 +22,7 @@ from ecs_rl.training.evaluator import SEED, Evaluator
 from ecs_rl.training.matches import Match, SelfPlaySettings
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.settings import TrainingSettings
+from ecs_rl.training.team import join
 from ecs_rl.training.training import Filming, Training
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
 from ecs_rl.worlds import make_world

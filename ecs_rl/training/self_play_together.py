@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_rl.agents.selfplay import I64, SelfPlay
 from ecs_rl.components import Finished
 from ecs_rl.ecs.component import rows_of_arenas
 from ecs_rl.spaces import ActMode, Decision, Floats
+from ecs_rl.training.self_play import I64, SelfPlay
 
 if TYPE_CHECKING:
     from ecs_rl.training.together import Group

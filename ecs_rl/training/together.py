@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.base import Agent
-from ecs_rl.agents.team import Team
 from ecs_rl.components import Finished, Observation
 from ecs_rl.ecs.component import Column, joined_rows, rows_of_arenas
 from ecs_rl.errors import CommandError
@@ -33,6 +32,7 @@ from ecs_rl.training.evaluator import AT_ONCE, Evaluator
 from ecs_rl.training.exact_resume import surroundings
 from ecs_rl.training.mesh import Mesh, check_shares
 from ecs_rl.training.snapshots import Sections
+from ecs_rl.training.team import Team
 from ecs_rl.world import World
 
 if TYPE_CHECKING:

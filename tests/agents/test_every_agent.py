@@ -30,10 +30,10 @@ from ecs_rl.agents import ActMode, make_agent
 from ecs_rl.agents.base import Restartable
 from ecs_rl.agents.on_policy import UNIT
 from ecs_rl.agents.state import under
-from ecs_rl.agents.team import Team
 from ecs_rl.agents.worker import Workers
 from ecs_rl.errors import CheckpointError, DivergedError
 from ecs_rl.testing import AgentContract
+from ecs_rl.training.team import Team
 
 
 class TestPPO(AgentContract):

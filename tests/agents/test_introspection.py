@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Agent, Introspectable, PolicyOutput, State, output_of
 from ecs_rl.agents.config import Activation
 from ecs_rl.agents.on_policy import UNIT
-from ecs_rl.agents.team import join
 from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import ActMode
+from ecs_rl.training.team import join
 
 PPOS = KINDS[:3]
 

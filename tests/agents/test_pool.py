@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecs_rl.agents import ActMode, Agent, Decision, Experience, PPOConfig, make_agent
-from ecs_rl.agents.pool import EMPTY, START, K, Pool
-from ecs_rl.agents.selfplay import DRAWS, LATEST, PoolSettings, SelfPlay
 from ecs_rl.errors import CheckpointError
+from ecs_rl.training.pool import EMPTY, START, K, Pool
+from ecs_rl.training.self_play import DRAWS, LATEST, PoolSettings, SelfPlay
 
 ARENAS = 6
 SMALL = PPOConfig(rollout=4, epochs=2, minibatch=16, hidden=(8,))

@@ -14,9 +14,9 @@ import settings_keys
 import torch
 from live_windows import CODES, Live, key_event, moved, pressed, same, watching, wheel
 
-from ecs_rl.agents.team import join
 from ecs_rl.runs import read_checkpoint, section
 from ecs_rl.runs.layout import policies
+from ecs_rl.training.team import join
 from ecs_rl.viewer.controls.cards import Cards
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.controls.playing import SPEEDS, usual_hints

@@ -22,9 +22,9 @@ from ecs_rl.agents import (
     TD3Config,
     make_agent,
 )
-from ecs_rl.agents.team import join
 from ecs_rl.runs import Manifest, PolicyEntry, join_sections, sealed_pieces
 from ecs_rl.spaces import TRIGGER, Members, Picture
+from ecs_rl.training.team import join
 
 CHOICE = PolicySpec(("x", "y", "z"), Discrete(("left", "stay", "right")))
 LEVERS = PolicySpec(("x", "y", "z"), Continuous(("gas", "steer")))

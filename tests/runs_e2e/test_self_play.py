@@ -12,12 +12,12 @@ from command_runs import SMALL, TINY, Told, metadata, play, rows, train
 from score_scenes import DUEL, SCORED_DUEL, SHARED_DUEL
 
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.agents.selfplay import LATEST, PoolSettings, SelfPlay
 from ecs_rl.components import Action, Clock, Observation
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import read_checkpoint, sealed_pieces
 from ecs_rl.training.matches import settings_of
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.self_play import LATEST, PoolSettings, SelfPlay
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.training import Training
 

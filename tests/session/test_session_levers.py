@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 import ecs_rl
 from ecs_rl.agents import Continuous, PolicySpec, PPOConfig, SACConfig, TD3Config, make_agent
 from ecs_rl.agents.base import Agent
-from ecs_rl.agents.team import Team
 from ecs_rl.runs import TrainingRun
 from ecs_rl.session import TrainingSession
 from ecs_rl.session.decisions import Decisions
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats
 from ecs_rl.testing.transitions import LEVERS, MIXED, same, some_experience, some_observation
+from ecs_rl.training.team import Team
 
 ROWS = 4
 CONFIGS: dict[str, Any] = {

@@ -15,11 +15,11 @@ import pytest
 from two_armed import ArmValues, rows
 
 from ecs_rl.agents.base import Agent
-from ecs_rl.agents.team import Team
 from ecs_rl.errors import CommandError
 from ecs_rl.runs import TrainingRun, read_checkpoint, section
 from ecs_rl.session import EpisodeRecord, EpisodeStatus, Extra, Mean, StatsTracker, TrainingSession
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats
+from ecs_rl.training.team import Team
 
 
 def play_bandit(session: TrainingSession, seed: int = 0) -> None:

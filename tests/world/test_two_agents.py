@@ -8,7 +8,6 @@ from two_agents_scene import NAMES, OWN_POLICIES, SAME_POLICY
 from world_helpers import SMALL_DQN, SMALL_PPO, always, random_world, role_of, scene_of
 
 from ecs_rl.agents.config import AgentConfig
-from ecs_rl.agents.team import Team
 from ecs_rl.components import Done, EpisodeEnd, Finished, Observation, Policy, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.physics.physics import Physics
@@ -17,6 +16,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.settings import TrainingSettings
+from ecs_rl.training.team import Team
 from ecs_rl.training.training import Training
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.worlds import make_world

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, State
-from ecs_rl.agents.pool import Pool
 from ecs_rl.agents.state import Attribute, Parts, check_count, check_loadable, copies, load, prefixed, under
 from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
+from ecs_rl.training.pool import Pool
 
 LATEST = -1
 """The number of the opponent that is the learner itself."""
