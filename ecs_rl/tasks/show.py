@@ -20,13 +20,11 @@ from ecs_rl.tasks.episodes import EpisodeReport
 from ecs_rl.tasks.playing import Candidate, PlayReport
 from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.films.studio import record_play
-from ecs_rl.viewer.live.display import NoDisplay
-from ecs_rl.viewer.live.menu import choose
+from ecs_rl.viewer.live.menu import Menu, choose
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
-from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen import NoDisplay, Screen
 from ecs_rl.viewer.live.watch import watch_play
 from ecs_rl.viewer.live_episode import LiveEpisode
-from ecs_rl.viewer.panels.menu import Menu
 from ecs_rl.viewer.replay import Replay
 
 WITHOUT_A_WINDOW = "play with --headless, or into a film with --record OUT.mp4"

@@ -23,9 +23,8 @@ from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.run_training import Watch, stop, train
 from ecs_rl.training.reload import scene_in_file
 from ecs_rl.training.training import Training
-from ecs_rl.viewer.live.display import NoDisplay
-from ecs_rl.viewer.live.pace import FLAT_OUT
-from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.background import FLAT_OUT
+from ecs_rl.viewer.live.screen import NoDisplay, Screen
 from ecs_rl.viewer.live.screen_process import ScreenProcess
 from ecs_rl.viewer.live.watch import WatchWindow, watch_training
 

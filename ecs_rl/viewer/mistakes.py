@@ -60,7 +60,7 @@ def report(part: str, error: Exception, place: str) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and line that raised an error, such as `ecs_rl/viewer/grid.py:12`."""
+    """Return the file and line that raised an error, such as `ecs_rl/viewer/stage.py:12`."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     path = Path(last.filename)
     return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{last.lineno}"

@@ -19,10 +19,10 @@ from ecs_rl.viewer.palette import MAIN_LINE, Colour
 if TYPE_CHECKING:
     from ecs_rl.viewer.canvas import Canvas
     from ecs_rl.viewer.frame_codec import Frame
+    from ecs_rl.viewer.live.background import WatchedRun
+    from ecs_rl.viewer.live.commands import Modes
     from ecs_rl.viewer.live.live_stage import LiveStage
-    from ecs_rl.viewer.live.modes import Modes
     from ecs_rl.viewer.live.screen_process import AnyScreen
-    from ecs_rl.viewer.live.watched_run import WatchedRun
     from ecs_rl.viewer.live_episode import LiveEpisode
     from ecs_rl.viewer.regions import Reports
     from ecs_rl.viewer.view import Tone

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.screen import Display
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.world import World
 

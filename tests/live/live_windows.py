@@ -30,11 +30,10 @@ from ecs_rl.viewer.frame import DESIGNED, Layout, Painter
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live import screen_process
 from ecs_rl.viewer.live import watch as loop_module
-from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.background import BackgroundTraining, WatchedRun
 from ecs_rl.viewer.live.playlist import CheckpointList, Playlist
 from ecs_rl.viewer.live.screen import Screen
 from ecs_rl.viewer.live.watch import Loop, WatchWindow
-from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel import Control

@@ -13,8 +13,8 @@ from live_windows import TINY, seeing, watching
 from ecs_rl.agents.base import Agent
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.scene import Scene
-from ecs_rl.viewer.live import aside
-from ecs_rl.viewer.live.aside import BeforeAfter, Race
+from ecs_rl.viewer.live import live_stage
+from ecs_rl.viewer.live.live_stage import BeforeAfter, Race
 from ecs_rl.viewer.live_episode import LiveEpisode
 
 
@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("first", "kind"), [("B", BeforeAfter), ("Y", Race)])
-def test_other_keys_wait_while_shows_are_being_opened(first: str, kind: type[aside.Aside], run: Path) -> None:
+def test_other_keys_wait_while_shows_are_being_opened(first: str, kind: type[live_stage.Aside], run: Path) -> None:
     with seeing(run) as live:
         live.hit(first)
         live.window.advance(0.0, 0.0)
@@ -62,7 +62,7 @@ def test_a_show_that_cannot_be_opened_closes_the_others_and_is_said(run: Path, m
         close(show)
 
     monkeypatch.setattr(LiveEpisode, "close", noted)
-    monkeypatch.setattr(aside, "LiveEpisode", opens_one)
+    monkeypatch.setattr(live_stage, "LiveEpisode", opens_one)
     with seeing(run) as live:
         live.hit("B")
         live.open_aside()

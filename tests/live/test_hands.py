@@ -17,9 +17,7 @@ from ecs_rl.commands.play import main as play
 from ecs_rl.components import Action, Observation
 from ecs_rl.loading import load_scene
 from ecs_rl.runs.demonstrations import read_demonstrations, save_demonstrations
-from ecs_rl.viewer.live.demo_recorder import DemoRecorder
-from ecs_rl.viewer.live.hands import CODES, Hands
-from ecs_rl.viewer.live.human import HumanPlaylist, idle_agents
+from ecs_rl.viewer.live.hands import CODES, DemoRecorder, Hands, HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 

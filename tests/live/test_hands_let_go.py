@@ -13,7 +13,7 @@ from ecs_rl.cli.target import folder_for
 from ecs_rl.runs.episode_file import read_episode
 from ecs_rl.shipped import pilot_file
 from ecs_rl.viewer.controls.keeping import Keeping
-from ecs_rl.viewer.live.aside import Race, ReplayAside
+from ecs_rl.viewer.live.live_stage import Race, ReplayAside
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.replay import Replay

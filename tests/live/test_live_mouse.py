@@ -14,7 +14,7 @@ from readme_scenes import BEACONS
 
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.pointer import NOTCH, STEADY, Pointer
+from ecs_rl.viewer.top_layer import NOTCH, STEADY, Pointer
 
 SIZES = [(640, 400), (300, 200), (1920, 1080), (2560, 1440), (1281, 723)]
 

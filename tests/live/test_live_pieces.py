@@ -15,11 +15,11 @@ from live_windows import TINY, Clock, Live, up, watching
 from ecs_rl.components import Clock as ArenaClock
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training.training import Training
-from ecs_rl.viewer.grid_watch import FADE, GridWatch
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import inputs, watch
+from ecs_rl.viewer.live import commands, watch
 from ecs_rl.viewer.live import window as window_module
 from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.live_stage import FADE, GridWatch
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.watch import PATIENCE, Leaving
 from ecs_rl.viewer.live.window import Window
@@ -82,7 +82,7 @@ def slow() -> Slow:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    held.hold(monkeypatch, background_module, inputs, watch, window_module, messages, status_module)
+    held.hold(monkeypatch, background_module, commands, watch, window_module, messages, status_module)
     return held
 
 

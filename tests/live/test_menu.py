@@ -17,9 +17,8 @@ from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.live import menu as menu_module
-from ecs_rl.viewer.live.menu import choose
+from ecs_rl.viewer.live.menu import Menu, choose
 from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.panels.menu import Menu
 
 OFFERS = [
     ListRow(name, f"About {name}.", "12.3 return") for name in ("asteroids", "balance", "lander", "lunar", "walker")

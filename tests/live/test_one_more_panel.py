@@ -17,11 +17,10 @@ from toy_panel import FRUITS, Toy, ToyView
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
+from ecs_rl.viewer.live.background import WatchedRun
 from ecs_rl.viewer.live.commands import commands_of
 from ecs_rl.viewer.live.screen import SLOW, Screen
-from ecs_rl.viewer.live.screen_process import ScreenProcess
-from ecs_rl.viewer.live.screen_program import ScreenServer, names_of, panels_named
-from ecs_rl.viewer.live.watched_run import WatchedRun
+from ecs_rl.viewer.live.screen_process import ScreenProcess, ScreenServer, names_of, panels_named
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel import App, Panel

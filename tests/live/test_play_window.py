@@ -183,7 +183,7 @@ def test_a_process_of_its_own_prints_one_object_and_nothing_else(balance: Path) 
 
 def test_a_window_that_somebody_attends_stays_open_for_a_while(balance: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "PATIENCE", 0.05)
-    monkeypatch.setattr("ecs_rl.viewer.live.display.UNSEEN", ())
+    monkeypatch.setattr("ecs_rl.viewer.live.screen.UNSEEN", ())
     said: list[str] = []
 
     def script(window: Window) -> Iterator[None]:

@@ -123,7 +123,7 @@ import time
 
 import pygame
 
-from ecs_rl.viewer.live.display import Display
+from ecs_rl.viewer.live.screen import Display
 
 display = Display("test", (900, 500))
 

@@ -24,10 +24,8 @@ from viewer_views import MESSAGES, STATUS, a_learning, docked, ground
 
 from ecs_rl.errors import CommandError
 from ecs_rl.viewer.frame_codec import Frame
-from ecs_rl.viewer.live.display import NoDisplay
-from ecs_rl.viewer.live.screen import Screen
-from ecs_rl.viewer.live.screen_process import UNDER_WAY, ScreenProcess
-from ecs_rl.viewer.live.screen_program import News, ScreenServer
+from ecs_rl.viewer.live.screen import NoDisplay, Screen
+from ecs_rl.viewer.live.screen_process import UNDER_WAY, News, ScreenProcess, ScreenServer
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import Gesture
 from ecs_rl.viewer.panels.learning import DrawerView

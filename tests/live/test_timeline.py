@@ -15,12 +15,11 @@ from live_windows import TINY, Clock, Live, down, moved, same, seeing, up, watch
 
 from ecs_rl.runs.layout import milestones, policies
 from ecs_rl.viewer.live import background as background_module
-from ecs_rl.viewer.live import pace as pace_module
+from ecs_rl.viewer.live import background as pace_module
 from ecs_rl.viewer.live import window as window_module
-from ecs_rl.viewer.live.pace import DOUBLES, WIDE_OPEN, Pace, times_real
+from ecs_rl.viewer.live.background import DOUBLES, WIDE_OPEN, Pace, WatchedRun, times_real
 from ecs_rl.viewer.live.playlist import NEWEST
 from ecs_rl.viewer.live.watch import WatchWindow
-from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.panels.joy import LASTS
 from ecs_rl.viewer.plots import x_reach
 

@@ -15,9 +15,8 @@ from ecs_rl.viewer import mistakes
 from ecs_rl.viewer.controls.asides import Asides
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live import screen_process
-from ecs_rl.viewer.live.display import Display
 from ecs_rl.viewer.live.live_stage import LiveStage
-from ecs_rl.viewer.live.screen import Screen
+from ecs_rl.viewer.live.screen import Display, Screen
 from ecs_rl.viewer.live.window import HOOKS, Window
 from ecs_rl.viewer.palette import PANEL
 from ecs_rl.viewer.panel import Control, Panel
@@ -26,7 +25,7 @@ from ecs_rl.viewer.panels.learning import Learning
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.panels.status import Status
 from ecs_rl.viewer.panels.weather import Weather
-from ecs_rl.viewer.tips import Tips
+from ecs_rl.viewer.top_layer import Tips
 
 TRAINING = ("balance", *TINY, "--steps", "4k", "--json")
 MISTAKE = "a mistake of ours, IndexError: list index out of range (tests/live/test_window_mistakes.py:"

@@ -38,11 +38,11 @@ from ecs_rl.arrays import F64
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.frame import Painter
-from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import DIM, GOOD, WARN
 from ecs_rl.viewer.panel import Chip
 from ecs_rl.viewer.panels.finding import FindingLine
+from ecs_rl.viewer.panels.grid import Grid
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.shipped import scene_names
-from ecs_rl.viewer.live.keys_of_controls import KeysOfControls
+from ecs_rl.viewer.live.hands import KeysOfControls
 
 SCENE = """
 from ecs_rl.scene import *

@@ -11,9 +11,9 @@ from viewer_views import BOUNDS, SHAPE, body
 
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.grid import Grid
 from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import Colour
+from ecs_rl.viewer.panels.grid import Grid
 from ecs_rl.viewer.stage import draw_stage
 from ecs_rl.viewer.view import GridView, StageView
 

@@ -18,8 +18,8 @@ from ecs_rl.viewer.camera import CALM, FLATTEST, Following
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Painter
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import Grid, cells
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
+from ecs_rl.viewer.panels.grid import Grid, cells
 from ecs_rl.viewer.panels.stage import StagesView
 from ecs_rl.viewer.stage import draw_panes, draw_stage, fitting, pane_camera, stage_of
 from ecs_rl.viewer.view import PaneView, StageView

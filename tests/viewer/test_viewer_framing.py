@@ -22,7 +22,7 @@ from ecs_rl.viewer.bodies import turned
 from ecs_rl.viewer.camera import RECENT, Framing
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels.stage import pane_of

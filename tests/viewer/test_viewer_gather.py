@@ -34,7 +34,7 @@ from ecs_rl.scene import (
 )
 from ecs_rl.scene.sensors import Rule
 from ecs_rl.viewer.gather import TRAIL, Reader, limits_of
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.shapes import exit_of
 from ecs_rl.viewer.view import StageView

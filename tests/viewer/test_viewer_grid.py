@@ -13,8 +13,8 @@ from viewer_views import a_grid
 from ecs_rl.components import Clock
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer.canvas import Canvas
-from ecs_rl.viewer.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
-from ecs_rl.viewer.grid_watch import BRIGHTEST, GridWatch
+from ecs_rl.viewer.live.live_stage import BRIGHTEST, GridWatch
+from ecs_rl.viewer.panels.grid import LEAST, Grid, _ends, _grown, _placed, draw_legend
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 

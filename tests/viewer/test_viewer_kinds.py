@@ -40,9 +40,9 @@ from ecs_rl.viewer.bodies import _draw_many, draw_body, draw_objects
 from ecs_rl.viewer.camera import Camera, Following, Framing
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import Grid
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
 from ecs_rl.viewer.objects import BodyId, LookView, Objects, SpriteView
+from ecs_rl.viewer.panels.grid import Grid
 from ecs_rl.viewer.panels.inspector import inspect
 from ecs_rl.viewer.panels.stage import pick
 from ecs_rl.viewer.stage import draw_stage, fitting

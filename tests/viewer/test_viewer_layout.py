@@ -13,9 +13,9 @@ from ecs_rl.session.diagnosis import Finding
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Layout, Painter, arrange
-from ecs_rl.viewer.grid import cells
 from ecs_rl.viewer.mind_sheet import HEAD, plan
 from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels.grid import cells
 from ecs_rl.viewer.panels.learning import DrawerView, places
 
 SIZES = [(640, 400), (900, 600), (1280, 720), (1920, 1080), (1000, 400), (640, 1200), (2560, 1440), (3840, 2160)]

@@ -17,9 +17,9 @@ from ecs_rl.viewer.camera import Framing
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.films.studio import Title
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import Grid
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
 from ecs_rl.viewer.live_episode import LiveEpisode
+from ecs_rl.viewer.panels.grid import Grid
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world

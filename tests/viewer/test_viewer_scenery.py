@@ -19,8 +19,8 @@ from ecs_rl.scene.look import BACKDROPS
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.gather import Reader
-from ecs_rl.viewer.grid import Grid
-from ecs_rl.viewer.grid_watch import GridWatch
+from ecs_rl.viewer.live.live_stage import GridWatch
+from ecs_rl.viewer.panels.grid import Grid
 from ecs_rl.viewer.scenery import ASPHALT, draw_road, scenery
 from ecs_rl.viewer.stage import draw_stage, fitting
 from ecs_rl.viewer.view import RoadView

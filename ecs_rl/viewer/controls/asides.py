@@ -8,8 +8,8 @@ import pygame
 
 from ecs_rl.errors import EcsRlError
 from ecs_rl.runs.episode_file import Episode
-from ecs_rl.viewer.live.aside import BeforeAfter, Race, ReplayAside
-from ecs_rl.viewer.live.human import Idle, verdict
+from ecs_rl.viewer.live.hands import Idle, verdict
+from ecs_rl.viewer.live.live_stage import BeforeAfter, Race, ReplayAside
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.panel import App, Chip, Command, Control
 from ecs_rl.viewer.played_episodes import PlayedEpisodes

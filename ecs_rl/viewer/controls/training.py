@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pygame
 
-from ecs_rl.viewer.live.pace import OPENS, PACES
+from ecs_rl.viewer.live.background import OPENS, PACES
 from ecs_rl.viewer.number_formats import speed
 from ecs_rl.viewer.palette import WARN
 from ecs_rl.viewer.panel import App, Chip, Command, Control

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pygame
 
-from ecs_rl.viewer.focus import KEYS as FOCUS_KEYS
 from ecs_rl.viewer.panel import App, Command, Control
-from ecs_rl.viewer.tips import ASK
+from ecs_rl.viewer.top_layer import ASK
+from ecs_rl.viewer.top_layer import KEYS as FOCUS_KEYS
 
 
 class WholeWindow(Control):

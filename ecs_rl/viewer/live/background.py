@@ -1,18 +1,63 @@
-"""The training as the window runs it: a slice at a time between two frames, to the same bits as without a window."""
+"""The run behind a window and its training: a slice at a time between two frames, same bits as without a window.
+
+The pace says how fast it may go. It depends on how long the arenas have lived, in their own time, never on the clock.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.errors import CommandError
 from ecs_rl.training.training import Training
-from ecs_rl.viewer.live.pace import FLAT_OUT, Pace, times_real
+from ecs_rl.viewer.history import History
+from ecs_rl.viewer.live.playlist import CheckpointList
 from ecs_rl.viewer.view import Tone
 
+FLAT_OUT = "max"
+PACES = {"slow": 0.25, "1x": 1.0, FLAT_OUT: math.inf}
+"""How many times faster than real time each training arena lives."""
+OPENS = "opens"
+"""The pace that begins in real time and doubles."""
+DOUBLES, WIDE_OPEN = 5.0, 6
+"""Seconds of each arena's life after which the pace doubles, and how often it does before it is flat out."""
+CATCHES_UP = 0.05
+"""Seconds' worth of ticks that may be made up for at once, after a long update."""
 Say = Callable[[str, Tone], None]
 _OVER = object()
+
+
+def times_real(pace: str, lived: float) -> float:
+    """Return how many times faster than real time the arenas live, after so many seconds of each one's life."""
+    if pace != OPENS:
+        return PACES[pace]
+    doubled = int(lived / DOUBLES)
+    return 2.0**doubled if doubled < WIDE_OPEN else math.inf
+
+
+class Pace:
+    """Lets ticks begin, at a rate."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """`slow`, `1x`, `max` or `opens`."""
+        self._credit = 1.0
+        self._looked = perf_counter()
+
+    def may_tick(self, rate: float) -> bool:
+        """Return whether the next tick may begin now, at so many a second; if so it is counted."""
+        now = perf_counter()
+        passed, self._looked = now - self._looked, now
+        if math.isinf(rate):
+            return True
+        self._credit = min(self._credit + passed * rate, max(1.0, rate * CATCHES_UP))
+        if self._credit < 1.0:
+            return False
+        self._credit -= 1.0
+        return True
 
 
 class BackgroundTraining:
@@ -179,3 +224,26 @@ class BackgroundTraining:
         yield from self.training.evaluate()
         if evaluation.last is not None:
             say(f"evaluation: {evaluation.last:.1f}{', the best so far' if session.best_eval != best else ''}", "good")
+
+
+@dataclass
+class WatchedRun:
+    """A run's files, and the training that writes them if it goes on now."""
+
+    folder: Path
+    """Where films, pictures and episodes go."""
+    name: str = ""
+    """`""` without a run."""
+    background: BackgroundTraining | None = None
+    checkpoints: CheckpointList | None = None
+    history: History | None = None
+
+    @property
+    def in_turbo(self) -> bool:
+        """Whether its training hurries, and the window draws seldom."""
+        return self.background is not None and self.background.turbo
+
+    @property
+    def untrained(self) -> Path | None:
+        """The file of the policy before it had learned anything, if the run has it."""
+        return None if self.checkpoints is None else self.checkpoints.untrained

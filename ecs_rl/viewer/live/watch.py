@@ -18,12 +18,10 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.training.evaluator import AT_ONCE
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
-from ecs_rl.viewer.live.background import BackgroundTraining
+from ecs_rl.viewer.live.background import FLAT_OUT, OPENS, BackgroundTraining, WatchedRun
 from ecs_rl.viewer.live.hands import Hands
-from ecs_rl.viewer.live.pace import FLAT_OUT, OPENS
 from ecs_rl.viewer.live.playlist import NEWEST, CheckpointList, Playlist
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live.window import SPOKEN, Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes

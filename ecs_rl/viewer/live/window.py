@@ -11,13 +11,11 @@ from typing import Any
 from ecs_rl.console import tell
 from ecs_rl.errors import EcsRlError, SceneError
 from ecs_rl.viewer.frame_codec import Frame
-from ecs_rl.viewer.live.commands import CONTROLS, bound, commands_of
-from ecs_rl.viewer.live.inputs import command_of
+from ecs_rl.viewer.live.background import WatchedRun
+from ecs_rl.viewer.live.commands import CONTROLS, Modes, bound, command_of, commands_of
 from ecs_rl.viewer.live.live_stage import LiveStage
-from ecs_rl.viewer.live.modes import Modes
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live.screen_process import AnyScreen
-from ecs_rl.viewer.live.watched_run import WatchedRun
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
 from ecs_rl.viewer.panel import DOCKS, Command, Control, Gesture, Hit, Message, Panel, Panels
