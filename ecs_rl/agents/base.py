@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -112,6 +112,8 @@ class Demonstration:
     """Ended by a rule of the scene, not by time or by whoever played."""
     result: float
     """What stands for the episode: its score, or its return."""
+    terms: Mapping[str, Floats] = field(default_factory=dict)
+    """(ticks,) What each named term of the reward earned; empty where that is not known."""
 
     @property
     def shown(self) -> Bools:
@@ -128,6 +130,17 @@ class Imitating(Protocol):
 
     def imitate(self, episodes: Sequence[Demonstration]) -> float:
         """Learn to act as in the episodes before the first step; return the share of their actions that is best now."""
+
+
+@runtime_checkable
+class LearnsOffline(Protocol):
+    """An agent that can learn from recorded episodes without acting; not every agent can."""
+
+    def remember(self, episodes: Sequence[Demonstration]) -> None:
+        """Store all transitions of the episodes; CommandError, with nothing stored, if they do not all fit."""
+
+    def study(self, steps: int) -> None:
+        """Let `learn` take so many gradient steps more, if anything is stored."""
 
 
 def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:

@@ -119,8 +119,8 @@ class ReplayLearner(Learner):
         self._memory.add(rows)
 
     def study(self, steps: int) -> None:
-        """Let `learn` take so many gradient steps more."""
-        self._due += steps * self._per_step
+        """Let `learn` take so many gradient steps more, if anything is stored."""
+        self._due += steps * self._per_step if self._memory.size else 0.0
 
     # --- learning ---------------------------------------------------------------------------------------------------
 

@@ -221,6 +221,8 @@ class PlaySettings:
     """Play yourself, by keyboard or gamepad, against the policy if there is one; RUN may also name a scene."""
     save_demo: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
     """With --human: keep what you do in this file, for train.py SCENE --imitate FILE; more is added to what it has."""
+    save_data: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """Add what the policy sees, does and earns in the episodes to this file, for train.py SCENE --offline FILE."""
     speed: Positive = 1.0
     """How many times faster than real time."""
     seed: Natural = 10_000

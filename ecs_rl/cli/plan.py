@@ -97,6 +97,8 @@ def refuse_unreadable_files(settings: TrainSettings) -> None:
         read_manifest(settings.init_from)
     if settings.imitate is not None and not settings.imitate.exists():
         raise CheckpointError(f"--imitate: there is no demonstration {settings.imitate}: check the path")
+    if settings.offline is not None and settings.resume is None and not settings.offline.exists():
+        raise CheckpointError(f"--offline: there is no data {settings.offline}: check the path")
     if is_reference(settings.network) and not (file := parted("--network", settings.network)[0]).is_file():
         raise CommandError(f"--network {settings.network}: there is no file {file}: check the path")
 

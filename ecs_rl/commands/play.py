@@ -52,6 +52,9 @@ def play(settings: PlaySettings) -> int:
     """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
     if settings.save_demo is not None and not settings.human:
         raise CommandError("--save-demo keeps what a person does: add --human")
+    if settings.save_data is not None and (settings.human or settings.compare):
+        other, instead = ("--human", "--save-demo keeps what a person does") if settings.human else ("--compare", "")
+        raise CommandError(f"--save-data records one policy: leave {other} out{instead and f'; {instead}'}")
     if settings.human:
         from ecs_rl.tasks.play_human import play_human
 

@@ -1,4 +1,4 @@
-"""Episodes that somebody played, in one small file with the seal of a checkpoint: any damage shows when it is read."""
+"""Episodes that a person or a policy played, in a file with the seal of a checkpoint: damage shows when it is read."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from ecs_rl.spaces import PolicySpec
 KIND = "demonstration"
 """Stands in the manifest where a checkpoint names its algorithm."""
 REMEDY = "take a copy of it, or play anew with --save-demo"
+TERM = "term/"
+"""Begins the names of tensors that say what one term of the reward earned."""
 _PARTS = {"observation": "observation", "action": "action", "reward": "reward", "shown": "imitated"}
 """The parts of an episode by their names in a file, and as fields of a `Demonstration`."""
 
@@ -68,6 +70,7 @@ def save_demonstrations(path: Path, demonstrations: Demonstrations) -> None:
     """Write the file anew in one step: whatever happens meanwhile, the old one or the new one is there."""
     tensors = {
         f"{number:05}": {name: _tensor(getattr(episode, field)) for name, field in _PARTS.items()}
+        | {f"{TERM}{name}": _tensor(earned) for name, earned in episode.terms.items()}
         for number, episode in enumerate(demonstrations.episodes)
     }
     pieces = sealed_pieces(join_sections(tensors), demonstrations.manifest())
@@ -86,14 +89,15 @@ def read_demonstrations(path: Path) -> Demonstrations:
     """Return what a file holds; CheckpointError unless every bit is as it was written and all of it fits together."""
     manifest, tensors = read_sealed(path, Manifest, "demonstration", REMEDY)
     if manifest.agent != KIND or len(manifest.policies) != 1:
-        raise CheckpointError(f"{path} is no demonstration: record one with play.py SCENE --human --save-demo FILE")
+        ways = "play.py SCENE --human --save-demo FILE, or play.py RUN --save-data FILE"
+        raise CheckpointError(f"{path} is no demonstration: record one with {ways}")
     spec = manifest.policies[0].spec()
     try:
         facts = msgspec.convert(manifest.config.get("episodes"), list[_Fact])
         episodes = tuple(
             _episode(fact, arrays_of(section(tensors, f"{number:05}")), spec) for number, fact in enumerate(facts)
         )
-        if len(tensors) != len(_PARTS) * len(facts):
+        if len(tensors) != sum(len(_PARTS) + len(episode.terms) for episode in episodes):
             raise ValueError(f"it tells of {len(facts)} episodes and holds {len(tensors)} tensors")
     except (ValueError, KeyError) as error:
         raise CheckpointError(f"demonstration {path} does not fit together: {error}; play anew") from error
@@ -115,4 +119,7 @@ def _episode(fact: _Fact, arrays: dict[str, Any], spec: PolicySpec) -> Demonstra
         raise ValueError("an episode has parts of another type")
     if not (np.isfinite(seen).all() and np.isfinite(reward).all() and np.isfinite(fact.result)):
         raise ValueError("an episode has numbers that are not finite")
-    return Demonstration(fact.seed, seen, action, reward, imitated, fact.terminated, fact.result)
+    terms = {name.removeprefix(TERM): earned for name, earned in arrays.items() if name.startswith(TERM)}
+    if any(earned.shape != (ticks,) or earned.dtype != np.float32 for earned in terms.values()):
+        raise ValueError(f"an episode of {ticks} ticks has terms of the reward that do not fit it")
+    return Demonstration(fact.seed, seen, action, reward, imitated, fact.terminated, fact.result, terms)

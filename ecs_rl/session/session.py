@@ -156,6 +156,14 @@ class TrainingSession(Checkpointer):
         self.total_steps += steps
         self._last_moment = time.perf_counter()
 
+    def count(self, steps: int) -> None:
+        """Count steps of an agent that learns without acting."""
+        self._start_clock()
+        if not self.total_steps:
+            self.keep_milestone()
+        self.total_steps += steps
+        self._last_moment = time.perf_counter()
+
     def learn(self) -> Iterator[None]:
         """Return the agent's update in slices, empty if it is not yet time for one."""
         return self.agent.learn(self.progress)

@@ -17,7 +17,7 @@ from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.init_from import start_from
 from ecs_rl.tasks.resume_run import resume, with_its_network
-from ecs_rl.training.imitate import imitate
+from ecs_rl.training.imitate import imitate, remember
 from ecs_rl.training.matches import settings_of
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare
@@ -90,6 +90,8 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
         start_from(training, settings.init_from)
     if settings.imitate is not None:
         tell(f"train.py: {imitate(training, settings.imitate)}", sys.stderr)
+    if settings.offline is not None:
+        tell(f"train.py: {remember(training, settings.offline)}", sys.stderr)
     # Only now is everything known to work: a refused command leaves no run directory behind.
     scene = training.world.scene
     record = TrainingRun.create(

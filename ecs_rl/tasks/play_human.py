@@ -19,7 +19,8 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_names
 from ecs_rl.tasks.playing import Candidate, candidate
 from ecs_rl.tasks.show import window_of
-from ecs_rl.viewer.live.hands import DemoRecorder, Hands, HumanPlaylist, begun, idle_agents
+from ecs_rl.training.recording import begun
+from ecs_rl.viewer.live.hands import DemoRecorder, Hands, HumanPlaylist, idle_agents
 from ecs_rl.viewer.live.live_stage import YOU
 from ecs_rl.viewer.live.playlist import CheckpointList
 from ecs_rl.viewer.live.watch import watch_play

@@ -43,6 +43,8 @@ def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
     if settings.headless and settings.record is None:
         play_headless(entries, settings, report)
     else:
+        if settings.save_data is not None:  # what a person does in the window is no part of the data
+            _play_all(entries, settings)
         from ecs_rl.tasks import show  # the door to pygame
 
         play_visibly = show.play_in_window if settings.record is None else show.film
@@ -154,8 +156,12 @@ class PlayReport:
 
 def play_headless(entries: Sequence[Candidate], settings: PlaySettings, report: PlayReport) -> None:
     """Play all episodes at once, as an evaluation does."""
-    mode = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY
-    played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent) for each in entries]
-    for number, records in enumerate(played):
+    for number, records in enumerate(_play_all(entries, settings)):
         for episode, record in enumerate(records):
             report.add(number, episode, record)
+
+
+def _play_all(entries: Sequence[Candidate], settings: PlaySettings) -> list[list[EpisodeRecord]]:
+    """Return the episodes of each candidate, with `--save-data` written to its file."""
+    mode, save = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY, settings.save_data
+    return [each.player.play(settings.episodes, settings.seed, mode, each.opponent, save) for each in entries]

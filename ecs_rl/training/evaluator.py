@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ecs_rl.callbacks import Callbacks
 from ecs_rl.components import Clock, Finished
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.scene import Scene
+from ecs_rl.schedule import PLAYING
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.training_stages.tally import records_of
 from ecs_rl.world import DecideAction, World
@@ -15,6 +17,7 @@ from ecs_rl.worlds import make_world
 
 if TYPE_CHECKING:
     from ecs_rl.training.opponent import Opponent
+    from ecs_rl.training.recording import DataRecorder
 
 SEED = 10_000
 """The seed of the first evaluation episode; the next ones count on from it. Never the training's."""
@@ -25,10 +28,14 @@ MOST_EXPLOSIONS = 5
 
 
 def play_episodes(
-    scene: Scene, policies: Mapping[str, DecideAction], seeds: Sequence[int], opponent: Opponent | None = None
+    scene: Scene,
+    policies: Mapping[str, DecideAction],
+    seeds: Sequence[int],
+    opponent: Opponent | None = None,
+    recorder: DataRecorder | None = None,
 ) -> list[EpisodeRecord]:
     """Play one episode for each seed, all at once in the arenas of a new world; return them in the seeds' order."""
-    evaluator, records = Evaluator(scene, policies, opponent), list[EpisodeRecord]()
+    evaluator, records = Evaluator(scene, policies, opponent, recorder), list[EpisodeRecord]()
 
     def playing() -> Iterator[None]:
         records.extend((yield from evaluator.play(seeds)))
@@ -48,8 +55,15 @@ class Evaluator:
     many seconds, in which nothing else could happen.
     """
 
-    def __init__(self, scene: Scene, policies: Mapping[str, DecideAction], opponent: Opponent | None = None) -> None:
-        self.scene, self.policies, self.opponent = scene, policies, opponent
+    def __init__(
+        self,
+        scene: Scene,
+        policies: Mapping[str, DecideAction],
+        opponent: Opponent | None = None,
+        recorder: DataRecorder | None = None,
+    ) -> None:
+        """Take who plays; a `recorder` takes every tick, of evaluators that play once."""
+        self.scene, self.policies, self.opponent, self.recorder = scene, policies, opponent, recorder
         self._worlds: dict[tuple[int, ...], World] = {}
 
     def make_ready(self, seeds: Sequence[int]) -> None:
@@ -88,13 +102,24 @@ class Evaluator:
         """Return the world of these episodes at their beginning, in slices if it is there already."""
         world = self._worlds.get(seeds)
         if world is None:
-            world = make_world(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
+            world = self._new_world(seeds)
             if self.opponent is not None:
                 self.opponent.drive(world)
             self._worlds[seeds] = world
         else:
             world.one(Clock).episode[:] = 0
             yield from world.starting_over()
+        return world
+
+    def _new_world(self, seeds: tuple[int, ...]) -> World:
+        recorder = self.recorder
+        if recorder is None:
+            return make_world(self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies)
+        stages, look = (*PLAYING, "render"), Callbacks(render=lambda: recorder.look(world))
+        world = make_world(
+            self.scene, arenas=len(seeds), seeds=seeds, policies=self.policies, stages=stages, callbacks=look
+        )
+        recorder.begin(world)
         return world
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
-"""A training that starts by imitating somebody: `train.py SCENE --imitate FILE`."""
+"""A training that starts from recorded episodes: `train.py SCENE --imitate FILE`, `train.py SCENE --offline FILE`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ecs_rl.agents.base import Imitating
+from ecs_rl.agents.base import Agent, Imitating, LearnsOffline
 from ecs_rl.agents.make import USUAL
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations
@@ -14,14 +14,7 @@ from ecs_rl.training.training import Training
 
 def imitate(training: Training, path: Path) -> str:
     """Let the policy that was demonstrated do as was shown, before its first step; return how that went, in words."""
-    demonstrations = read_demonstrations(path)
-    agent = training.agents.get(demonstrations.spec.name)
-    if agent is None:
-        there = ", ".join(training.agents)
-        raise CheckpointError(f"{path} demonstrates the policy '{demonstrations.spec.name}', and the scene has {there}")
-    refuse_other_spec(
-        path, training.world.scene.name, demonstrations.spec, training.world.specs[demonstrations.spec.name]
-    )
+    demonstrations, agent = _recorded(training, path)
     if not isinstance(agent, Imitating):
         message = f"{agent.name} cannot begin by imitating"
         raise CommandError(f"--imitate {path}: {message}: leave it out, or take --agent {USUAL}")
@@ -30,6 +23,31 @@ def imitate(training: Training, path: Path) -> str:
         raise CheckpointError(f"{path} shows no decision of a person: play with play.py SCENE --human --save-demo FILE")
     share = agent.imitate(demonstrations.episodes)
     return f"imitates {told_of(demonstrations)}: {share:.0%} of {decisions:,} decisions are made alike"
+
+
+def remember(training: Training, path: Path) -> str:
+    """Let the recorded policy's agent remember the episodes, which is all that it learns from; return it in words."""
+    demonstrations, agent = _recorded(training, path)
+    if not isinstance(agent, LearnsOffline):
+        message = f"{agent.name} learns only from what it has just done itself"
+        raise CommandError(f"--offline {path}: {message}: take --agent iql, or --imitate instead of --offline")
+    if not demonstrations.ticks:
+        raise CheckpointError(f"{path} holds no decision: record some with play.py RUN --save-data FILE")
+    agent.remember(demonstrations.episodes)
+    return f"learns from {told_of(demonstrations)}, {demonstrations.ticks:,} decisions, without acting"
+
+
+def _recorded(training: Training, path: Path) -> tuple[Demonstrations, Agent]:
+    """Return what a file holds, and the agent of its policy; CheckpointError if it does not fit the scene."""
+    demonstrations = read_demonstrations(path)
+    agent = training.agents.get(demonstrations.spec.name)
+    if agent is None:
+        there = ", ".join(training.agents)
+        raise CheckpointError(f"{path} demonstrates the policy '{demonstrations.spec.name}', and the scene has {there}")
+    refuse_other_spec(
+        path, training.world.scene.name, demonstrations.spec, training.world.specs[demonstrations.spec.name]
+    )
+    return demonstrations, agent
 
 
 def told_of(demonstrations: Demonstrations) -> str:

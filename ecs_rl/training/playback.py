@@ -19,6 +19,7 @@ from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
 from ecs_rl.training.policies import deciding
+from ecs_rl.training.recording import DataRecorder
 from ecs_rl.training.same_policies import check_same
 from ecs_rl.training.team import join
 from ecs_rl.training.trust import trusted_algorithm, trusted_scene
@@ -70,9 +71,17 @@ class Player:
         join(list(agents.values())).load_policy_state(policy)
         return cls(scene, agents, manifest)
 
-    def play(self, episodes: int, seed: int, mode: ActMode, opponent: Opponent | None = None) -> list[EpisodeRecord]:
-        """Play one episode for each seed from `seed` on."""
-        return play_episodes(self.scene, deciding(self.agents, mode), range(seed, seed + episodes), opponent)
+    def play(
+        self, episodes: int, seed: int, mode: ActMode, opponent: Opponent | None = None, save: Path | None = None
+    ) -> list[EpisodeRecord]:
+        """Play one episode for each seed from `seed` on; with `save` add what the first policy did to this file."""
+        seeds, policies = range(seed, seed + episodes), deciding(self.agents, mode)
+        if save is None:
+            return play_episodes(self.scene, policies, seeds, opponent)
+        recorder = DataRecorder(self.scene, save)
+        records = play_episodes(self.scene, policies, seeds, opponent, recorder)
+        recorder.save(records, seeds)
+        return records
 
 
 def config_of(path: Path, manifest: Manifest, algorithm: Algorithm) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
@@ -43,6 +44,8 @@ class TrainingSettings:
     """How many periodic checkpoints stay, besides latest and best."""
     schedule_steps: Natural = 0
     """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
+    offline: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """Learn from what play.py --save-data FILE has recorded, without acting: a step is one gradient step."""
     restore_best: bool = False
     """Go on from the best policy, with a new optimiser, when the present one has collapsed."""
     against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""

@@ -8,10 +8,11 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ecs_rl.agents.base import Agent
+from ecs_rl.agents.base import Agent, LearnsOffline
 from ecs_rl.errors import CommandError, EcsRlError
 from ecs_rl.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE, Change
+from ecs_rl.schedule import LEARNING
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.training.curriculum import Curriculum
@@ -120,7 +121,9 @@ class Training:
             self._change(change)
         if not first:
             self.lessons.advance()
-        for name in self.world.slices(first):
+            if self.is_offline:
+                self._study()
+        for name in self.world.slices(first, LEARNING if self.is_offline else ()):
             leaves = self.stop and not self.reloads and self.group is None
             if leaves and self.world.stages[name].can_leave:
                 self.left_at = name
@@ -129,6 +132,19 @@ class Training:
         self.seconds = perf_counter() - self.metrics_schedule.began
         if self.group is not None:
             yield from self.group.do_what_was_asked(self)
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether it learns from recorded data, and nothing happens in its arenas."""
+        return self.settings.offline is not None
+
+    def _study(self) -> None:
+        """Let the agents that have data take as many gradient steps in this tick as there are arenas."""
+        steps = self.settings.arenas
+        self.session.count(steps)
+        for agent in self.agents.values():
+            if isinstance(agent, LearnsOffline):
+                agent.study(steps)
 
     def change(self, name: str, value: float) -> None:
         """Change a setting, between two ticks only, and note it among the metrics; CommandError if it cannot be so.

@@ -58,6 +58,8 @@ def words(program: str, line: str, folder: Path) -> list[str]:
         real["RUN"] = next(str(of.parent) for of in folder.rglob("metadata.json") if '"cem"' in of.read_text())
     if "--imitate" in line:
         real["FILE"] = "my.demo"
+    if "--save-data" in line or "--offline" in line:
+        real["FILE"] = "own.data"
     if "--self-play" in line:
         real["SCENE"] = str(ROOT / "tests" / "scenes" / "sumo.py")
     given = [real.get(word, word) for word in shlex.split(line)]
@@ -80,6 +82,7 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
     for name, mark in {"drone": "scene", "cem": "algorithm", "mine": "network", "bee": "bee 3"}.items():
         (tmp_path / f"{name}.py").write_text(example(mark))
     save_demonstrations(tmp_path / "my.demo", landings((100,)))  # as a person at the controls would
+    save_demonstrations(tmp_path / "my.data", landings((100, 101)))
     asked = [call for call in commands() if not BY_HAND.search(call[1])]
     if not all_of_them:
         asked = [call for call in asked if not SEVERAL.search(call[1])]

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, Demonstration
 from ecs_rl.components import Action, Done
-from ecs_rl.errors import CheckpointError
-from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
+from ecs_rl.runs.demonstrations import save_demonstrations
 from ecs_rl.scene.controls import Controls, Does
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import TRIGGER, ActMode, Composed, Continuous, Decision, Discrete, Floats, PolicySpec, spans
-from ecs_rl.training.same_policies import refuse_other_spec
+from ecs_rl.training.recording import begun
 from ecs_rl.viewer.live.playlist import Playlist
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.played_episodes import Ended
@@ -357,23 +356,6 @@ def verdict(results: Sequence[tuple[str, float]], counted: str) -> tuple[str, To
     who = "you win" if apart > 0 else "a draw" if apart == 0 else "the policy wins"
     by = f" by {abs(apart):.1f}" if apart else ""
     return f"{text}  ·  {label}: {other:.1f}  ·  {who}{by}", "good" if apart > 0 else "plain" if not apart else "bad"
-
-
-def begun(path: Path, scene: Scene) -> Demonstrations:
-    """Return what a file holds already, of nothing if there is none; CheckpointError if it is of another scene."""
-    first = scene.describe().agents[0]
-    fresh = Demonstrations(scene.reference, scene.sha256, policy_specs(scene.describe())[first.policy])
-    if not path.exists():
-        if not path.absolute().parent.is_dir():
-            raise CheckpointError(f"--save-demo {path}: there is no folder {path.absolute().parent}: make it first")
-        return fresh
-    stored = read_demonstrations(path)
-    if stored.spec.name != fresh.spec.name:
-        raise CheckpointError(
-            f"{path} demonstrates the policy '{stored.spec.name}', not '{fresh.spec.name}': name another"
-        )
-    refuse_other_spec(path, scene.name, stored.spec, fresh.spec)
-    return stored
 
 
 class DemoRecorder:
