@@ -223,6 +223,8 @@ class PlaySettings:
     """With --human: keep what you do in this file, for train.py SCENE --imitate FILE; more is added to what it has."""
     save_data: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
     """Add what the policy sees, does and earns in the episodes to this file, for train.py SCENE --offline FILE."""
+    minari: Annotated[str, arg(metavar="NAME", help_behavior_hint="")] = ""
+    """With --save-data: write all that the file holds as a data set of Minari with this name too (needs minari)."""
     speed: Positive = 1.0
     """How many times faster than real time."""
     seed: Natural = 10_000

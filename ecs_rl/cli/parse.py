@@ -106,9 +106,12 @@ def parse_train(
     # A sweep that goes on resumes runs and begins others.
     if line.get("resume") is not None and line.get("imitate") is not None and not line.get("sweep"):
         raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
+    data = [flag for flag, name in (("--offline", "offline"), ("--minari", "minari")) if line.get(name)]
+    if len(data) > 1:
+        raise CommandError("--offline and --minari exclude each other: learn from one of them")
     for flag, is_on in (("--workers", line.get("workers", 1) > 1), ("--self-play", line.get("self_play", False))):
-        if line.get("offline") is not None and is_on:
-            raise CommandError(f"--offline learns from data in one process, without acting: leave {flag} out")
+        if data and is_on:
+            raise CommandError(f"{data[0]} learns from data in one process, without acting: leave {flag} out")
     kind, below = _below(kind, line, recipes, earlier)
     settings = _settings_of(kind, below | line)
     if settings.resume is not None and settings.init_from is not None and not settings.sweep:

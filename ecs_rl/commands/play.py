@@ -52,6 +52,8 @@ def play(settings: PlaySettings) -> int:
     """Play what is asked for, in the way that is asked for; the pilots where nothing is, and there is no run."""
     if settings.save_demo is not None and not settings.human:
         raise CommandError("--save-demo keeps what a person does: add --human")
+    if settings.minari and settings.save_data is None:
+        raise CommandError("--minari writes what --save-data records: add --save-data FILE")
     if settings.save_data is not None and (settings.human or settings.compare):
         other, instead = ("--human", "--save-demo keeps what a person does") if settings.human else ("--compare", "")
         raise CommandError(f"--save-data records one policy: leave {other} out{instead and f'; {instead}'}")

@@ -6,18 +6,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ecs_rl.adapters.minari_data import read_minari
 from ecs_rl.cli.command_settings import PlaySettings, TrainSettings, settings_as_dict
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.target import checkpoint_meant
 from ecs_rl.console import tell
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import TrainingRun
+from ecs_rl.runs.demonstrations import Demonstrations
 from ecs_rl.runs.recorders import Recorder
 from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.init_from import start_from
 from ecs_rl.tasks.resume_run import resume, with_its_network
-from ecs_rl.training.imitate import imitate, remember
+from ecs_rl.training.imitate import imitate, remember, remember_all
 from ecs_rl.training.matches import settings_of
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare
@@ -92,6 +94,8 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
         tell(f"train.py: {imitate(training, settings.imitate)}", sys.stderr)
     if settings.offline is not None:
         tell(f"train.py: {remember(training, settings.offline)}", sys.stderr)
+    if settings.minari:
+        tell(f"train.py: {remember_minari(training, settings.minari)}", sys.stderr)
     # Only now is everything known to work: a refused command leaves no run directory behind.
     scene = training.world.scene
     record = TrainingRun.create(
@@ -106,6 +110,17 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
     record.scene_data = scene.data
     record.write_config(settings_as_dict(settings))
     return record
+
+
+def remember_minari(training: Training, name: str) -> str:
+    """Let the agent of the scene's first policy remember a data set; return that in words."""
+    scene = training.world.scene
+    agent = training.agents[training.world.arena.agents[0].policy]
+    episodes = read_minari(name, agent.spec)
+    data = Demonstrations(scene.reference, scene.sha256, agent.spec, episodes)
+    if not data.ticks:
+        raise CheckpointError(f"--minari {name}: it holds no decision: name another")
+    return remember_all(agent, f"--minari {name}", data)
 
 
 def opponent_meant(scene: Scene, text: str, runs: Path) -> Opponent | None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ecs_rl.adapters.minari_data import minari_module, write_minari
 from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.command_settings import PlaySettings, is_checkpoint_name
 from ecs_rl.cli.target import is_pilot, run_of
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
+from ecs_rl.runs.demonstrations import read_demonstrations
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord, EvalReport
 from ecs_rl.spaces import ActMode
@@ -164,4 +166,9 @@ def play_headless(entries: Sequence[Candidate], settings: PlaySettings, report: 
 def _play_all(entries: Sequence[Candidate], settings: PlaySettings) -> list[list[EpisodeRecord]]:
     """Return the episodes of each candidate, with `--save-data` written to its file."""
     mode, save = ActMode.SAMPLE if settings.stochastic else ActMode.GREEDY, settings.save_data
-    return [each.player.play(settings.episodes, settings.seed, mode, each.opponent, save) for each in entries]
+    if settings.minari:
+        minari_module()  # what is missing is told now, not after the last episode
+    played = [each.player.play(settings.episodes, settings.seed, mode, each.opponent, save) for each in entries]
+    if settings.minari and save is not None:
+        write_minari(settings.minari, read_demonstrations(save))
+    return played

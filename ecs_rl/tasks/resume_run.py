@@ -25,7 +25,7 @@ from ecs_rl.training.training import Training
 from ecs_rl.training.trust import difference
 from ecs_rl.user_files.named import is_reference
 
-FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also", "offline")
+FIXED = ("seed", "arenas", "eval_episodes", "against", "self_play", "pool_size", "pool_also", "offline", "minari")
 """Settings that a run keeps for good: seeds name episodes, and a best score compares only with its like."""
 FIXED_OF_THE_AGENT = (
     *("network", "state", "shared", "hidden", "activation", "normalise_observations", "normalise_rewards"),
@@ -170,7 +170,10 @@ def best_policy(record: TrainingRun, step: int) -> State:
 
 def refuse_changes(record: TrainingRun, settings: TrainSettings) -> None:
     """Refuse settings that would make the run another one: what is learnt so far would mean something else."""
-    before, now = {"against": "", "self_play": False, "offline": None, **record.config}, settings_as_dict(settings)
+    before, now = (
+        {"against": "", "self_play": False, "offline": None, "minari": "", **record.config},
+        settings_as_dict(settings),
+    )
     agent = settings.agent
     if _own_name(now[agent]) == _own_name(before.get(agent, {})) != "":  # a file may move
         now[agent]["network"] = before[agent]["network"]

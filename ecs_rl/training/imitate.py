@@ -28,11 +28,16 @@ def imitate(training: Training, path: Path) -> str:
 def remember(training: Training, path: Path) -> str:
     """Let the recorded policy's agent remember the episodes, which is all that it learns from; return it in words."""
     demonstrations, agent = _recorded(training, path)
-    if not isinstance(agent, LearnsOffline):
-        message = f"{agent.name} learns only from what it has just done itself"
-        raise CommandError(f"--offline {path}: {message}: take --agent iql, or --imitate instead of --offline")
     if not demonstrations.ticks:
         raise CheckpointError(f"{path} holds no decision: record some with play.py RUN --save-data FILE")
+    return remember_all(agent, f"--offline {path}", demonstrations)
+
+
+def remember_all(agent: Agent, source: str, demonstrations: Demonstrations) -> str:
+    """Let the agent remember the episodes; return them in words. `source` names the flag."""
+    if not isinstance(agent, LearnsOffline):
+        message = f"{agent.name} learns only from what it has just done itself"
+        raise CommandError(f"{source}: {message}: take --agent iql, or leave {source.split(maxsplit=1)[0]} out")
     agent.remember(demonstrations.episodes)
     return f"learns from {told_of(demonstrations)}, {demonstrations.ticks:,} decisions, without acting"
 

@@ -46,6 +46,8 @@ class TrainingSettings:
     """Steps over which schedules such as the learning rate's run, whatever --steps says; 0 takes the scene's steps."""
     offline: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
     """Learn from what play.py --save-data FILE has recorded, without acting: a step is one gradient step."""
+    minari: Annotated[str, arg(metavar="NAME", help_behavior_hint="")] = ""
+    """Learn without acting, as with --offline, from a data set of Minari that is on this machine (needs minari)."""
     restore_best: bool = False
     """Go on from the best policy, with a new optimiser, when the present one has collapsed."""
     against: Annotated[str, arg(metavar="[POLICY=]random|CHECKPOINT|FILE.py:FUNCTION", help_behavior_hint="")] = ""

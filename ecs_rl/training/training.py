@@ -136,7 +136,7 @@ class Training:
     @property
     def is_offline(self) -> bool:
         """Whether it learns from recorded data, and nothing happens in its arenas."""
-        return self.settings.offline is not None
+        return self.settings.offline is not None or bool(self.settings.minari)
 
     def _study(self) -> None:
         """Let the agents that have data take as many gradient steps in this tick as there are arenas."""

@@ -65,7 +65,7 @@ def test_the_flags_of_train_are_those_of_the_contract() -> None:
 def test_the_flags_of_play_are_those_of_the_contract() -> None:
     contract = (
         "checkpoint episodes seed stochastic headless speed record compare against scene network agent runs json list "
-        "export human save-demo save-data pilot"
+        "export human save-demo save-data minari pilot"
     )
     assert {f"--{name}" for name in contract.split()} | {"TARGET"} == set(flags_of(PlaySettings).values())
 
