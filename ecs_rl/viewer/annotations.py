@@ -8,49 +8,32 @@ import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
+from ecs_rl.viewer import palette
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import FARTHEST, SMALL, Anchor, Canvas
 from ecs_rl.viewer.draw import Tile, arrow, arrow_head, glow, line, rounded, smoothed
 from ecs_rl.viewer.objects import Objects
-from ecs_rl.viewer.palette import (
-    BLUE,
-    DIM,
-    DUSK,
-    FAINT,
-    GREEN,
-    NIGHT,
-    ORANGE,
-    PANEL,
-    PURPLE,
-    SKY,
-    TEXT,
-    VERMILION,
-    WARN,
-    YELLOW,
-    Colour,
-    mix,
-)
 from ecs_rl.viewer.view import ContactView, ForceView, MapView, Point, RayView
 
-FLAME: tuple[tuple[float, float, Colour, int], ...] = (
-    (1.0, 1.0, VERMILION, 150),
-    (0.74, 0.72, ORANGE, 215),
-    (0.46, 0.44, YELLOW, 245),
+FLAME: tuple[tuple[float, float, palette.Colour, int], ...] = (
+    (1.0, 1.0, palette.VERMILION, 150),
+    (0.74, 0.72, palette.ORANGE, 215),
+    (0.46, 0.44, palette.YELLOW, 245),
     (0.24, 0.22, (255, 252, 235), 255),
 )
 """Length, width, colour and opacity of each layer, the outermost first."""
 VELOCITY_SECONDS = 0.3
 """The arrow of a velocity shows how far the body comes in this time."""
 TRAIL_PIECES = 14
-SPARK: Colour = (255, 226, 150)
+SPARK: palette.Colour = (255, 226, 150)
 SLOW = 0.4
 """Metres per second from which a touch throws sparks."""
-RAMP: tuple[Colour, ...] = (
-    mix(NIGHT, PURPLE, 0.45),
-    mix(PURPLE, BLUE, 0.6),
-    mix(BLUE, SKY, 0.5),
-    mix(GREEN, YELLOW, 0.35),
-    YELLOW,
+RAMP: tuple[palette.Colour, ...] = (
+    palette.mix(palette.NIGHT, palette.PURPLE, 0.45),
+    palette.mix(palette.PURPLE, palette.BLUE, 0.6),
+    palette.mix(palette.BLUE, palette.SKY, 0.5),
+    palette.mix(palette.GREEN, palette.YELLOW, 0.35),
+    palette.YELLOW,
 )
 """From little to much: each lighter than the one before, so that greys tell them apart too."""
 TINT = 105
@@ -102,7 +85,7 @@ def _draw_push(surface: pygame.Surface, force: ForceView, camera: Camera, canvas
     x, y = camera.pixel(force.at)
     length = force.size * abs(force.strength) * camera.zoom
     end = (x + force.force[0] / strength * length, y - force.force[1] / strength * length)
-    arrow(surface, (x, y), end, mix(DUSK, WARN, 0.85), 2.4 * canvas.scale)
+    arrow(surface, (x, y), end, palette.mix(palette.DUSK, palette.WARN, 0.85), 2.4 * canvas.scale)
 
 
 def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, canvas: Canvas) -> None:
@@ -113,8 +96,8 @@ def _draw_twist(surface: pygame.Surface, force: ForceView, camera: Camera, canva
     sweep = math.copysign(min(0.4 + 2.6 * abs(force.strength), 5.0), force.torque)
     turns = [0.6 + sweep * i / 12 for i in range(13)]
     points = [(x + radius * math.cos(a), y - radius * math.sin(a)) for a in turns]
-    tile = Tile(points, 4 * canvas.scale, WARN, surface.get_clip())
-    calm = mix(DUSK, WARN, 0.7)
+    tile = Tile(points, 4 * canvas.scale, palette.WARN, surface.get_clip())
+    calm = palette.mix(palette.DUSK, palette.WARN, 0.7)
     tile.stroke(points[:-1], calm, 1.8 * canvas.scale)
     tile.put(surface)
     arrow(surface, points[-3], points[-1], calm, 1.8 * canvas.scale)
@@ -131,7 +114,7 @@ def draw_velocity(surface: pygame.Surface, body: Objects, camera: Camera, canvas
     length, end = math.hypot(dx, dy), (x + dx, y + dy)
     if length < 14 * canvas.scale:
         return
-    arrow(surface, (x, y), end, mix(DUSK, DIM, 0.9), 1.6 * canvas.scale)
+    arrow(surface, (x, y), end, palette.mix(palette.DUSK, palette.DIM, 0.9), 1.6 * canvas.scale)
     leftward = dx < -length * 0.5  # the words stand beside the tip, on the side that it points to
     large = max((float(np.abs(outline).max()) for outline in body.look.outlines if outline.size), default=0.0)
     gap = max(14 * canvas.scale, large * camera.zoom + 14 * canvas.scale - abs(dx))
@@ -139,11 +122,11 @@ def draw_velocity(surface: pygame.Surface, body: Objects, camera: Camera, canvas
     text = f"{speed:.1f} m/s"
     for across, down in ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0)):  # with an edge, to be read over a leg or a flame
         at = (end[0] + (-gap if leftward else gap) + across, end[1] + down)
-        colour = NIGHT if across or down else DIM
+        colour = palette.NIGHT if across or down else palette.DIM
         canvas.write(surface, text, at, size=SMALL, colour=colour, face="numbers", anchor=side)
 
 
-def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Camera, *, marked: bool) -> None:
+def draw_trail(surface: pygame.Surface, trail: F64, colour: palette.Colour, camera: Camera, *, marked: bool) -> None:
     """Draw where a body was, fading with age, in pieces where a point is not finite.
 
     It fades to the sky, or on `marked` ground to what is there.
@@ -155,19 +138,19 @@ def draw_trail(surface: pygame.Surface, trail: F64, colour: Colour, camera: Came
             _draw_piece(surface, at[run], (run[0] / len(trail), (run[-1] + 1) / len(trail)), colour, marked=marked)
 
 
-def _draw_piece(surface: pygame.Surface, at: F64, youth: Point, colour: Colour, *, marked: bool) -> None:
+def _draw_piece(surface: pygame.Surface, at: F64, youth: Point, colour: palette.Colour, *, marked: bool) -> None:
     """Draw a line without gaps; `youth` is that of its ends, 0 the oldest there is and 1 now."""
     pieces = min(TRAIL_PIECES, len(at) - 1)
     points, below = at.tolist(), (at + 0.7).tolist()
     for i in range(pieces):
         part = slice(i * (len(at) - 1) // pieces, (i + 1) * (len(at) - 1) // pieces + 1)
-        behind = _colour_at(surface, points[part.stop - 1]) if marked else DUSK
-        shade = mix(behind, colour, 0.75 * (youth[0] + (youth[1] - youth[0]) * ((i + 1) / pieces)) ** 1.4)
+        behind = _colour_at(surface, points[part.stop - 1]) if marked else palette.DUSK
+        shade = palette.mix(behind, colour, 0.75 * (youth[0] + (youth[1] - youth[0]) * ((i + 1) / pieces)) ** 1.4)
         pygame.draw.aalines(surface, shade, False, points[part])
-        pygame.draw.aalines(surface, mix(behind, shade, 0.6), False, below[part])
+        pygame.draw.aalines(surface, palette.mix(behind, shade, 0.6), False, below[part])
 
 
-def _colour_at(surface: pygame.Surface, at: list[float]) -> Colour:
+def _colour_at(surface: pygame.Surface, at: list[float]) -> palette.Colour:
     x, y = (min(max(round(p), 0), most - 1) for p, most in zip(at, surface.get_size(), strict=True))
     r, g, b, _ = surface.get_at((x, y))
     return r, g, b
@@ -179,7 +162,7 @@ def draw_ray(surface: pygame.Surface, ray: RayView, camera: Camera, canvas: Canv
     start, end = camera.pixel(ray.start), camera.pixel(ray.end)
     if not all(map(math.isfinite, (*start, *end))):
         return
-    colour = mix(mix(DUSK, FAINT, 0.5), SKY, near)
+    colour = palette.mix(palette.mix(palette.DUSK, palette.FAINT, 0.5), palette.SKY, near)
     pygame.draw.aaline(surface, colour, start, end)
     if near > 0:
         tile = Tile((end,), 4 * canvas.scale, colour, surface.get_clip())
@@ -206,10 +189,10 @@ def draw_contact(surface: pygame.Surface, contact: ContactView, camera: Camera, 
 def draw_grip(surface: pygame.Surface, grip: tuple[Point, Point], camera: Camera, canvas: Canvas) -> None:
     """Draw the spring between a body and the user's hand."""
     start, end = camera.pixel(grip[0]), camera.pixel(grip[1])
-    line(surface, (start, end), YELLOW, 1.6 * canvas.scale)
-    tile = Tile((start, end), 7 * canvas.scale, YELLOW, surface.get_clip())
-    tile.disc(start, 3.0 * canvas.scale, YELLOW)
-    tile.disc(end, 5.0 * canvas.scale, YELLOW)
+    line(surface, (start, end), palette.YELLOW, 1.6 * canvas.scale)
+    tile = Tile((start, end), 7 * canvas.scale, palette.YELLOW, surface.get_clip())
+    tile.disc(start, 3.0 * canvas.scale, palette.YELLOW)
+    tile.disc(end, 5.0 * canvas.scale, palette.YELLOW)
     tile.put(surface)
 
 
@@ -219,13 +202,13 @@ def draw_pointer(surface: pygame.Surface, at: Point, name: str, canvas: Canvas) 
     if not (abs(x) < FARTHEST and abs(y) < FARTHEST):
         return
     size = canvas.px(6)
-    for more, colour in ((2, NIGHT), (0, YELLOW)):
+    for more, colour in ((2, palette.NIGHT), (0, palette.YELLOW)):
         top = y - size * 1.3 - more
         pygame.draw.polygon(surface, colour, [(x, y + more), (x - size - more, top), (x + size + more, top)])
     back = pygame.Rect(0, 0, canvas.width(name, SMALL) + canvas.px(10), canvas.px(16))
     back.midbottom = round(x), round(y - size * 1.3) - canvas.px(4)
-    rounded(surface, back, NIGHT, radius=canvas.px(5), alpha=170)
-    canvas.write(surface, name, back.center, size=SMALL, colour=YELLOW, anchor="middle")
+    rounded(surface, back, palette.NIGHT, radius=canvas.px(5), alpha=170)
+    canvas.write(surface, name, back.center, size=SMALL, colour=palette.YELLOW, anchor="middle")
 
 
 def tints(values: F64) -> F64:
@@ -284,14 +267,14 @@ def draw_arrows(
             x = area.x + (column + 0.5) / columns * area.w
             y = area.bottom - (row + 0.5) / rows * area.h
             if math.hypot(dx, dy) < 0.05:
-                pygame.draw.aacircle(surface, DIM, (x, y), 1.3 * canvas.scale)
+                pygame.draw.aacircle(surface, palette.DIM, (x, y), 1.3 * canvas.scale)
                 continue
             if not clip.inflate(-long, -long).collidepoint(x, y) or not area.inflate(-long, 0).collidepoint(x, y):
                 continue
             tip = (x + dx * long / 2, y - dy * long / 2)
             tail = (x - dx * long / 2, y + dy * long / 2)
-            pygame.draw.aaline(surface, DIM, tail, tip)
-            pygame.draw.polygon(surface, TEXT, arrow_head(tail, tip, 3.2 * canvas.scale))
+            pygame.draw.aaline(surface, palette.DIM, tail, tip)
+            pygame.draw.polygon(surface, palette.TEXT, arrow_head(tail, tip, 3.2 * canvas.scale))
 
 
 def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, canvas: Canvas) -> None:
@@ -300,7 +283,7 @@ def _paint_scale(surface: pygame.Surface, field: MapView, place: pygame.Rect, ca
     text = f"expects {low:.4g} to {high:.4g}"
     box = pygame.Rect(place.x - canvas.px(5), place.y - canvas.px(5), place.w + canvas.px(20), place.h + canvas.px(10))
     box.w += canvas.width(text, SMALL)
-    rounded(surface, box, PANEL, radius=canvas.px(4), alpha=215)
+    rounded(surface, box, palette.PANEL, radius=canvas.px(4), alpha=215)
     ramp = pygame.surfarray.make_surface(tints(np.linspace(0.0, 1.0, 24)[None]).astype(np.uint8))
     surface.blit(smoothed(ramp, place.size), place)
-    canvas.write(surface, text, (place.right + canvas.px(8), place.centery), size=SMALL, colour=DIM)
+    canvas.write(surface, text, (place.right + canvas.px(8), place.centery), size=SMALL, colour=palette.DIM)

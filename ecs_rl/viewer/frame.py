@@ -14,7 +14,7 @@ from ecs_rl.viewer.canvas import STRIP, Canvas
 from ecs_rl.viewer.mistakes import Mistakes
 from ecs_rl.viewer.palette import NIGHT, PANEL
 from ecs_rl.viewer.panel import DOCKS, Panel, Panels, Place
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Part
 
 T = TypeVar("T")

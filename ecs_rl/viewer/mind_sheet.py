@@ -10,30 +10,18 @@ from functools import partial
 import numpy as np
 import pygame
 
+from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas, draw_head_key
 from ecs_rl.viewer.draw import bar, rounded
-from ecs_rl.viewer.expectations import TALL, draw_expectations, paint_ground
 from ecs_rl.viewer.number_formats import fixed
 from ecs_rl.viewer.number_pictures import ROWS as PICTURE
 from ecs_rl.viewer.number_pictures import draw_seen_picture, pictures_shown, rows_of
-from ecs_rl.viewer.palette import (
-    DIM,
-    FAINT,
-    GREEN,
-    MAIN_LINE,
-    NIGHT,
-    PANEL,
-    RAISED,
-    RULE,
-    SECOND_LINE,
-    TEXT,
-    VERMILION,
-    Colour,
-    mix,
-)
+from ecs_rl.viewer.plots import Axes, decimate, reach, runs
 from ecs_rl.viewer.view import MindView, Option, Seen, WhyView
 
-FOR, AGAINST = GREEN, VERMILION
+TALL = 74
+"""Height of a plot that has room for words."""
+FOR, AGAINST = palette.GREEN, palette.VERMILION
 """The colours of a pull."""
 EDGE = 14
 HEAD, ROW, PLOT, GAP = 26, 19, TALL, 10
@@ -134,8 +122,8 @@ class _Sheet:
 
     def names(self, mind: MindView) -> None:
         """Paint heads, names and tracks."""
-        self.surface.fill(PANEL)
-        self.surface.fill(NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
+        self.surface.fill(palette.PANEL)
+        self.surface.fill(palette.NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
         s = self.sizes
         self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
         self._rows(self.sees_at, {number: mind.sees[number].name for number in self._listed(mind)}, 5, "name")
@@ -147,8 +135,8 @@ class _Sheet:
         self._head("Earned", self.earned_at, _rest(len(mind.earned), s.earned) or "tick    episode")
         self._rows(self.earned_at, {i: term.name for i, term in enumerate(mind.earned[: s.earned])}, 0)
         y = self.earned_at + s.earned * s.row
-        self.surface.fill(RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
-        self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), TEXT)
+        self.surface.fill(palette.RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
+        self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), palette.TEXT)
 
     def _listed(self, mind: MindView) -> list[int]:
         """Return the numbers that have a row, as far as there is room beside the pictures."""
@@ -161,31 +149,33 @@ class _Sheet:
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.canvas.px(HEAD) // 2
-        colour, right = mix(MAIN_LINE, DIM, 0.3), self.right
+        colour, right = palette.mix(palette.MAIN_LINE, palette.DIM, 0.3), self.right
         rect = self.canvas.write(self.surface, title.upper(), (self.left, y), size=SMALL, colour=colour)
         if key:
             right = draw_head_key(self.surface, key, right, y, self.canvas) - self.canvas.px(8)
         room = right - rect.right - self.canvas.px(10)
-        self.canvas.write(self.surface, note, (right, y), size=SMALL - 0.5, colour=FAINT, anchor="right", width=room)
+        self.canvas.write(
+            self.surface, note, (right, y), size=SMALL - 0.5, colour=palette.FAINT, anchor="right", width=room
+        )
 
     def _rows(self, top: int, names: Mapping[int, str], tall: int, part: str = "") -> None:
         """Paint names and tracks by their numbers; each row is a `part`, in which the track of a name is a `bar`."""
         for i, (number, name) in enumerate(names.items()):
             place = pygame.Rect(0, top + i * self.sizes.row, self.surface.get_width(), self.sizes.row)
             text = self.canvas.squeeze(name, self.name_width if tall else self.term_width, NORMAL - 0.5)
-            self._text(text, (self.left, place.centery), DIM)
+            self._text(text, (self.left, place.centery), palette.DIM)
             if part:
                 self.canvas.hit(place, part, number)
             if tall:
                 rail, left = self.rail(top, i, tall), self.track[0] - self.canvas.px(6)
-                rounded(self.surface, rail, RAISED, radius=self.canvas.px(2))
+                rounded(self.surface, rail, palette.RAISED, radius=self.canvas.px(2))
                 if part == "name":
                     self.canvas.hit(rail, "bar", number, reach=place.clip(left, place.y, place.w, place.h))
 
-    def _text(self, text: str, at: tuple[float, float], colour: Colour) -> None:
+    def _text(self, text: str, at: tuple[float, float], colour: palette.Colour) -> None:
         self.canvas.write(self.surface, text, at, size=NORMAL - 0.5, colour=colour)
 
-    def _number(self, text: str, x: int, y: int, colour: Colour = TEXT) -> None:
+    def _number(self, text: str, x: int, y: int, colour: palette.Colour = palette.TEXT) -> None:
         at, size = (x, y), NORMAL - 0.5
         self.canvas.write(self.surface, text, at, size=size, colour=colour, face="numbers", anchor="right")
 
@@ -203,7 +193,7 @@ class _Sheet:
         for i, picture in enumerate(mind.pictures[: pictures_shown(mind, self.sizes.sees)]):
             tall = PICTURE * self.sizes.row
             place = pygame.Rect(self.left, below + i * tall, self.right - self.left, tall)
-            self.surface.fill(PANEL, place)
+            self.surface.fill(palette.PANEL, place)
             draw_seen_picture(self.surface, place, picture, self.canvas)
         if mind.why is not None and 0 <= mind.why.row < self.sizes.does:
             rail = self.rail(self.does_at, mind.why.row, 13).inflate(self.canvas.px(4), 0)
@@ -218,10 +208,10 @@ class _Sheet:
             draw_expectations(self.surface, self._plot_area(), mind, self.canvas)
         y = self.earned_at + self.sizes.row // 2
         for i, term in enumerate(mind.earned[: self.sizes.earned]):
-            self._pair(term.now, term.total, y + i * self.sizes.row, DIM if term.now == 0 else TEXT)
+            self._pair(term.now, term.total, y + i * self.sizes.row, palette.DIM if term.now == 0 else palette.TEXT)
         now = sum(term.now for term in mind.earned if math.isfinite(term.now))
         total = sum(term.total for term in mind.earned if math.isfinite(term.total))
-        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.canvas.px(2), TEXT)
+        self._pair(now, total, y + self.sizes.earned * self.sizes.row + self.canvas.px(2), palette.TEXT)
 
     def _seen(self, number: int, seen: Seen) -> None:
         rect = self.rail(self.sees_at, number, 5)
@@ -229,11 +219,11 @@ class _Sheet:
         width = high - low
         if width > 0 and math.isfinite(width):
             zero, here = -low / width, (seen.value - low) / width
-            bar(self.surface, rect, zero, here, MAIN_LINE)
+            bar(self.surface, rect, zero, here, palette.MAIN_LINE)
             if 0 < zero < 1:
                 x = rect.x + round(zero * rect.w)
                 over = self.canvas.px(2)
-                self.surface.fill(FAINT, (x, rect.y - over, self.canvas.px(1), rect.h + 2 * over))
+                self.surface.fill(palette.FAINT, (x, rect.y - over, self.canvas.px(1), rect.h + 2 * over))
         self._number(fixed(seen.value), self.right, rect.centery)
 
     def _pulled(self, number: int, seen: Seen, why: WhyView) -> None:
@@ -244,10 +234,10 @@ class _Sheet:
         value = (seen.value - low) / (high - low) if high > low else math.nan
         _draw_pull(self.surface, rect, pull / most if most > 0 else 0.0, value, self.canvas)
         if number in why.turned:
-            self._number(fixed(seen.value), self.right, rect.centery, SECOND_LINE)
+            self._number(fixed(seen.value), self.right, rect.centery, palette.SECOND_LINE)
         else:
             whole = sum(map(abs, why.pulls or ()))
-            text, colour = _pull_in_words(pull, whole) if why.pulls is not None else (fixed(seen.value), TEXT)
+            text, colour = _pull_in_words(pull, whole) if why.pulls is not None else (fixed(seen.value), palette.TEXT)
             self._number(text, self.right, rect.centery, colour)
 
     def _was(self, number: int, option: Option, mind: MindView) -> None:
@@ -259,21 +249,27 @@ class _Sheet:
             share = _shares(replace(mind, does=mind.why.did if mind.why is not None else ()))[number][1]
         if math.isfinite(share):
             x = rect.x + round(min(max(share, 0.0), 1.0) * rect.w)
-            self.surface.fill(TEXT, (x, rect.y - self.canvas.px(2), self.canvas.px(1), rect.h + 2 * self.canvas.px(2)))
+            self.surface.fill(
+                palette.TEXT, (x, rect.y - self.canvas.px(2), self.canvas.px(1), rect.h + 2 * self.canvas.px(2))
+            )
 
     def _option(self, number: int, option: Option, share: tuple[float, float], kind: str) -> None:
         rect = self.rail(self.does_at, number, 9)
         is_lever = kind == "levers" or option.taken is not None
-        colour = SECOND_LINE if option.chosen or is_lever else mix(PANEL, MAIN_LINE, 0.62)
+        colour = (
+            palette.SECOND_LINE if option.chosen or is_lever else palette.mix(palette.PANEL, palette.MAIN_LINE, 0.62)
+        )
         if is_lever:
             self._lever(rect, option)
         else:
             bar(self.surface, rect, *share, colour)
         if option.chosen:
             tip, size, y = rect.left - self.canvas.px(3), self.canvas.px(3.5), rect.centery
-            pygame.draw.polygon(self.surface, SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)])
+            pygame.draw.polygon(
+                self.surface, palette.SECOND_LINE, [(tip, y), (tip - size, y - size), (tip - size, y + size)]
+            )
         value = option.value if option.taken is None else option.taken
-        self._number(fixed(value), self.right, rect.centery, TEXT if option.chosen or is_lever else DIM)
+        self._number(fixed(value), self.right, rect.centery, palette.TEXT if option.chosen or is_lever else palette.DIM)
 
     def _lever(self, rect: pygame.Rect, option: Option) -> None:
         def share(value: float) -> float:
@@ -281,14 +277,14 @@ class _Sheet:
 
         if option.spread is not None and math.isfinite(option.spread):
             low, high = share(option.value - option.spread), share(option.value + option.spread)
-            bar(self.surface, rect, low, high, mix(RAISED, MAIN_LINE, 0.35))
-        self.surface.fill(FAINT, (rect.centerx, rect.y, self.canvas.px(1), rect.h))
+            bar(self.surface, rect, low, high, palette.mix(palette.RAISED, palette.MAIN_LINE, 0.35))
+        self.surface.fill(palette.FAINT, (rect.centerx, rect.y, self.canvas.px(1), rect.h))
         if math.isfinite(option.value):
             x = rect.x + round(share(option.value) * rect.w)
-            self.surface.fill(MAIN_LINE, (x - self.canvas.px(1), rect.y, self.canvas.px(2), rect.h))
+            self.surface.fill(palette.MAIN_LINE, (x - self.canvas.px(1), rect.y, self.canvas.px(2), rect.h))
         if option.taken is not None and math.isfinite(option.taken):
             x = rect.x + round(share(option.taken) * rect.w)
-            pygame.draw.aacircle(self.surface, SECOND_LINE, (x, rect.centery), self.canvas.px(5))
+            pygame.draw.aacircle(self.surface, palette.SECOND_LINE, (x, rect.centery), self.canvas.px(5))
 
     def _plot_area(self) -> pygame.Rect:
         return pygame.Rect(self.left, self.plot_at, self.right - self.left, self.sizes.plot)
@@ -301,20 +297,20 @@ class _Sheet:
         if mind.why is not None and mind.why.value is not None and math.isfinite(mind.why.value):
             newest = fixed(mind.why.value, 1).strip()
         turned = mind.why is not None and mind.why.value is not None
-        colour = SECOND_LINE if turned else MAIN_LINE
+        colour = palette.SECOND_LINE if turned else palette.MAIN_LINE
         canvas.write(self.surface, newest, (self.right, y), size=SMALL, face="numbers", colour=colour, anchor="right")
         x = self.right - canvas.width("-000.0", SMALL, "numbers") - canvas.px(6)
         came = ("really came",) if np.isfinite(mind.came).any() else ("really came: not known yet", "really came")
-        for names, colour in ((("expected",), MAIN_LINE), ((*came, "came"), SECOND_LINE)):
+        for names, colour in ((("expected",), palette.MAIN_LINE), ((*came, "came"), palette.SECOND_LINE)):
             room = x - self.left - canvas.px(58)
             name = next((name for name in names if canvas.width(name, SMALL - 0.5) <= room), "")
             rect = canvas.write(self.surface, name, (x, y), size=SMALL - 0.5, colour=colour, anchor="right")
             x = rect.left - canvas.px(12)
 
-    def _pair(self, now: float, total: float, y: int, colour: Colour) -> None:
+    def _pair(self, now: float, total: float, y: int, colour: palette.Colour) -> None:
         room = self.canvas.width("-000.0", NORMAL - 0.5, "numbers") + self.canvas.px(10)
         self._number(fixed(now), self.right - room, y, colour)
-        self._number(fixed(total, 1), self.right, y, TEXT)
+        self._number(fixed(total, 1), self.right, y, palette.TEXT)
 
 
 def _asked(mind: MindView) -> str:
@@ -344,16 +340,48 @@ def _draw_pull(surface: pygame.Surface, rail: pygame.Rect, share: float, value: 
     colour = FOR if share >= 0 else AGAINST
     if math.isfinite(share) and abs(share) > 0.004:
         bar(surface, rail, 0.5, 0.5 + share / 2, colour)
-    surface.fill(FAINT, (rail.centerx, rail.y - canvas.px(2), canvas.px(1), rail.h + 2 * canvas.px(2)))
+    surface.fill(palette.FAINT, (rail.centerx, rail.y - canvas.px(2), canvas.px(1), rail.h + 2 * canvas.px(2)))
     if math.isfinite(value):
         x = rail.x + round(min(max(value, 0.0), 1.0) * rail.w)
-        pygame.draw.aacircle(surface, PANEL, (x, rail.centery), canvas.px(5))
-        pygame.draw.aacircle(surface, TEXT, (x, rail.centery), canvas.px(3.5))
+        pygame.draw.aacircle(surface, palette.PANEL, (x, rail.centery), canvas.px(5))
+        pygame.draw.aacircle(surface, palette.TEXT, (x, rail.centery), canvas.px(3.5))
 
 
-def _pull_in_words(pull: float, whole: float) -> tuple[str, Colour]:
+def _pull_in_words(pull: float, whole: float) -> tuple[str, palette.Colour]:
     """Return a pull as its share of all pulls together, and its colour."""
     share = 100.0 * pull / whole if whole > 0 else 0.0
     if not math.isfinite(share) or abs(share) < 0.5:
-        return "0%", DIM
+        return "0%", palette.DIM
     return f"{share:+.0f}%", FOR if share > 0 else AGAINST
+
+
+def paint_ground(surface: pygame.Surface, area: pygame.Rect, canvas: Canvas) -> None:
+    """Paint the plot's ground, and what its numbers are where there is room for words."""
+    rounded(surface, area, palette.NIGHT, radius=canvas.px(4))
+    if area.h >= canvas.px(TALL):
+        at = (area.left + canvas.px(7), area.bottom - canvas.px(9))
+        text, colour = "reward to come; later counts less", palette.mix(palette.NIGHT, palette.FAINT, 0.8)
+        canvas.write(surface, text, at, size=SMALL - 1.5, colour=colour, width=area.w - canvas.px(14))
+
+
+def draw_expectations(surface: pygame.Surface, area: pygame.Rect, mind: MindView, canvas: Canvas) -> None:
+    """Draw the two lines, which are cut where another episode began."""
+    words = canvas.px(10) if area.h >= canvas.px(TALL) else 0
+    area = area.inflate(-canvas.px(12), -canvas.px(12))
+    area.h -= words
+    length = max(len(mind.expected), len(mind.came), 2)
+    axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
+    if axes.y[0] < 0 < axes.y[1]:
+        zero = round(axes.y_at(0.0))
+        surface.fill(palette.RULE, (area.left, zero, area.w, 1))
+    begins = [i for i in mind.begins if 0 < i < length]
+    for i in begins:
+        x = round(axes.x_at(i - 0.5))
+        surface.fill(palette.mix(palette.RULE, palette.FAINT, 0.3), (x, area.top, 1, area.h))
+    for values, colour in ((mind.came, palette.SECOND_LINE), (mind.expected, palette.MAIN_LINE)):
+        first = length - len(values)
+        cuts = [i - first for i in begins if i > first]
+        ticks = np.insert(np.arange(first, length, dtype=np.float64), cuts, np.nan)
+        for part in runs(*decimate(ticks, np.insert(values, cuts, np.nan), area.w // 2)):
+            if len(part[0]) > 1:
+                pygame.draw.aalines(surface, colour, False, axes.at(*part).tolist())

@@ -12,20 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ecs_rl import components as c
 from ecs_rl.agents.base import output_of
 from ecs_rl.arrays import F32
-from ecs_rl.components import (
-    Chance,
-    Clock,
-    EpisodeEnd,
-    Explosion,
-    Finished,
-    NextObservation,
-    Observation,
-    PolicyState,
-    Rated,
-    Terms,
-)
 from ecs_rl.records import OF_AGENT, SCORE
 from ecs_rl.results import Results
 from ecs_rl.runs.episode_file import HAND, Episode, EpisodeManifest
@@ -72,23 +61,23 @@ class Ended:
 
 def reasons_of(world: World, arena: int) -> tuple[str, ...]:
     """Return the names of the rules that end an arena's episode in this tick."""
-    if world.one(Explosion).now[arena]:
+    if world.one(c.Explosion).now[arena]:
         return (EXPLODED,)
-    finished = world.one(Finished)
+    finished = world.one(c.Finished)
     return tuple(compress(world.reasons, finished.reasons[:, _row(finished, arena)]))
 
 
 def record_of(world: World, arena: int, reasons: Sequence[str]) -> EpisodeRecord:
     """Return what is to be noted of the episode that ends in this tick; one that exploded is in no log."""
     if EXPLODED not in reasons:
-        finished = world.one(Finished)
+        finished = world.one(c.Finished)
         return records_of(world, finished)[_row(finished, arena)]
-    terms, results = world.one(Terms).total[:, arena], Results(world)
+    terms, results = world.one(c.Terms).total[:, arena], Results(world)
     extras = dict(zip(world.terms, results.by_name(terms).tolist(), strict=True))
     extras |= {f"{OF_AGENT}{name}": float(value) for name, value in results.returns(terms).items()}
     extras |= {f"{SCORE}{name}": float(results.score(name)[arena]) for name in world.arena.scores}
     extras["end/exploded"] = 1.0
-    ticks = int(world.one(Clock).tick[arena])
+    ticks = int(world.one(c.Clock).tick[arena])
     return EpisodeRecord(float(results.mean_return(terms)), ticks, "Truncated", extras)
 
 
@@ -96,7 +85,7 @@ def tone_of(world: World, arena: int, total: float, reasons: Sequence[str]) -> T
     """Return whether the ending was a good one: paid or fined under its own name, else solved or cut short."""
     if EXPLODED in reasons:
         return "warn"
-    earned = Results(world).by_name(world.one(Terms).now[:, arena]).tolist()
+    earned = Results(world).by_name(world.one(c.Terms).now[:, arena]).tolist()
     paid = dict(zip(world.terms, earned, strict=True))
     named = sum(paid.get(reason, 0.0) for reason in reasons)
     if named:
@@ -109,7 +98,7 @@ def tone_of(world: World, arena: int, total: float, reasons: Sequence[str]) -> T
     return "bad" if reasons else "plain"
 
 
-def _row(finished: Finished, arena: int) -> int:
+def _row(finished: c.Finished, arena: int) -> int:
     return int(np.flatnonzero(finished.arena == arena)[0])
 
 
@@ -122,14 +111,14 @@ class PlayedEpisodes:
         """Each episode with whether nobody had a hand in it."""
         self.when: Callable[[], str] = str
         """Tells how far the training is, where there is one."""
-        self._chance, self._ending = self.world.one(Chance), self.world.one(EpisodeEnd)
-        self._explosion = self.world.one(Explosion)
+        self._chance, self._ending = self.world.one(c.Chance), self.world.one(c.EpisodeEnd)
+        self._explosion = self.world.one(c.Explosion)
         self._expected: dict[int, float] = {}
         """By arena what its first agent expected as the running episode began."""
         batch = self.world.batches[0]
-        self._policy, self._state = batch.name, self.world.of(batch.entity, PolicyState)
-        self._before = self.world.of(batch.entity, Observation)
-        self._after = self.world.of(batch.entity, NextObservation)
+        self._policy, self._state = batch.name, self.world.of(batch.entity, c.PolicyState)
+        self._before = self.world.of(batch.entity, c.Observation)
+        self._after = self.world.of(batch.entity, c.NextObservation)
         show.watchers.append(self.look)
 
     # --- tick by tick -----------------------------------------------------------------------------------------------
@@ -173,7 +162,7 @@ class PlayedEpisodes:
             rebuilt=tuple(number for number, tick in enumerate(ticks) if tick.rebuilt),
             together=episode.together,
             digest=digest_of(world, arena),
-            rated=world.one(Rated).agents,
+            rated=world.one(c.Rated).agents,
             who="a person" if is_driven else ", ".join(filter(None, (show.who, self.when()))),
             total=float(Results(world).now()[arena]),
             reasons=reasons_of(world, arena),
@@ -229,7 +218,7 @@ class PlayedEpisodes:
 def digest_of(world: World, arena: int) -> str:
     """Return the SHA-256 of all that lasts of an arena, but for what policies remember."""
     digest = hashlib.sha256()
-    remembered = {f"@policy/{batch.name}/{PolicyState.__name__}/value" for batch in world.batches}
+    remembered = {f"@policy/{batch.name}/{c.PolicyState.__name__}/value" for batch in world.batches}
     for key, part in world.arena_columns(arena).items():
         if key not in remembered:
             digest.update(key.encode())

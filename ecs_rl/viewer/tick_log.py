@@ -15,18 +15,8 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ecs_rl import components as c
 from ecs_rl.arrays import F32, F64
-from ecs_rl.components import (
-    Action,
-    EpisodeEnd,
-    Explosion,
-    Finished,
-    NextObservation,
-    Observation,
-    PolicyState,
-    Reward,
-    Terms,
-)
 from ecs_rl.ecs.component import Array
 from ecs_rl.ecs.context import Columns
 from ecs_rl.viewer.gather import TRAIL, Reader
@@ -43,8 +33,8 @@ LEAST = 300
 """Ticks that can be seen again where half a minute has fewer."""
 MOST_ARENAS = 64
 """Arenas whose episodes are logged besides the one that is watched."""
-EARNED = (Reward, Terms)
-OF_AGENTS = (Action, Observation, PolicyState, *EARNED)
+EARNED = (c.Reward, c.Terms)
+OF_AGENTS = (c.Action, c.Observation, c.PolicyState, *EARNED)
 """What agents see, do, remember and earn."""
 LINGERS = 1.0
 """Seconds for which an ending stays when the past is played again."""
@@ -131,11 +121,11 @@ class TickLog:
         self._hand: tuple[float, ...] = ()
         self._steered: frozenset[tuple[str, int]] = frozenset()
         world = self.world
-        self._actions = [world.of(batch.entity, Action) for batch in world.batches]
-        self._rewards = [world.of(batch.entity, Reward) for batch in world.batches]
-        self._states = [world.of(batch.entity, PolicyState) for batch in world.batches]
-        self._ending, self._explosion = world.one(EpisodeEnd), world.one(Explosion)
-        self._finished = world.one(Finished)
+        self._actions = [world.of(batch.entity, c.Action) for batch in world.batches]
+        self._rewards = [world.of(batch.entity, c.Reward) for batch in world.batches]
+        self._states = [world.of(batch.entity, c.PolicyState) for batch in world.batches]
+        self._ending, self._explosion = world.one(c.EpisodeEnd), world.one(c.Explosion)
+        self._finished = world.one(c.Finished)
         self.is_complete = isinstance(show.reader, Reader)
         """Whether the columns are all that there is: an environment that draws itself has more."""
         self._numbers = {name: number for number, name in enumerate(self._views())}
@@ -196,7 +186,7 @@ class TickLog:
         rewards = tuple(reward.value.copy() for reward in self._rewards)
         sights: tuple[F32, ...] = ()
         if self.keeps_sights:
-            seen = [self.number_of(Observation, batch.name) for batch in self.world.batches]
+            seen = [self.number_of(c.Observation, batch.name) for batch in self.world.batches]
             sights = tuple(self.past[-1].columns[number] for number in seen)
         tick = Tick(actions, rewards, self._hand, self._steered, self._rebuilt, sights)
         self._rebuilt = False
@@ -212,8 +202,8 @@ class TickLog:
             self.cut()
         if fate is not Fate.RUNNING:  # what the agents see last takes the place of what they saw
             for batch in self.world.batches:
-                after = self.world.of(batch.entity, NextObservation).value[arena :: self.world.arenas]
-                columns[self.number_of(Observation, batch.name)][...] = after
+                after = self.world.of(batch.entity, c.NextObservation).value[arena :: self.world.arenas]
+                columns[self.number_of(c.Observation, batch.name)][...] = after
         keyframe = Keyframe(
             begins=begins,
             before=before,

@@ -67,7 +67,6 @@ def test_a_panel_and_a_control_import_neither_another_one_nor_the_window(room: s
     window = (
         "panels",
         "controls",
-        "panel_list",
         "live.commands",
         "live.window",
         *(["frame"] if room == "panels" else []),

@@ -10,7 +10,7 @@ from live_commands import train
 from live_windows import TINY, Clock, Live, down, moved, seeing
 
 from ecs_rl.viewer import top_layer as tips_module
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.panels.mind_panel import about_seen
 from ecs_rl.viewer.top_layer import Words
 

@@ -24,7 +24,7 @@ from ecs_rl.viewer.live.screen_process import ScreenProcess, ScreenServer, names
 from ecs_rl.viewer.live.window import Window
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.panel import App, Panel
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Floats, Sight
 
 SIZE = (960, 540)

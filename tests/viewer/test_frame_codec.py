@@ -32,7 +32,7 @@ from ecs_rl.viewer.canvas import SliderView
 from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.stage import StagesView

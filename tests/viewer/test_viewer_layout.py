@@ -14,7 +14,7 @@ from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.frame import Layout, Painter, arrange
 from ecs_rl.viewer.mind_sheet import HEAD, plan
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.panels.grid import cells
 from ecs_rl.viewer.panels.learning import DrawerView, places
 

@@ -22,7 +22,7 @@ from ecs_rl.viewer.controls.scene_reload import SceneReload
 from ecs_rl.viewer.controls.training import TrainingControls
 from ecs_rl.viewer.controls.whole_window import WholeWindow
 from ecs_rl.viewer.panel import App, Command, Control, Gesture, Panels
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Report
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from ecs_rl.viewer.frame_codec import Frame
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.palette import NIGHT, ORANGE, SKY, TEXT
 from ecs_rl.viewer.panel import CTRL, Gesture, Panels
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Report, Reports
 from ecs_rl.viewer.top_layer import ASK, OF_MOUSE, Focus, Pointer, Tips, TopLayer, lay_tip, light, ring
 

@@ -35,7 +35,7 @@ from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter
 from ecs_rl.viewer.live.screen import UNSEEN, Display, Input, NoDisplay, Screen, no_screen
 from ecs_rl.viewer.mistakes import DisplayLost
 from ecs_rl.viewer.panel import Gesture, Panels
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Report
 
 FRAME, PICTURE, FULL_SCREEN, PADS = b"F", b"P", b"S", b"G"

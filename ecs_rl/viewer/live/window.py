@@ -19,7 +19,7 @@ from ecs_rl.viewer.live.screen_process import AnyScreen
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mistakes import DisplayLost, Mistakes
 from ecs_rl.viewer.panel import DOCKS, Command, Control, Gesture, Hit, Message, Panel, Panels
-from ecs_rl.viewer.panel_list import PANELS
+from ecs_rl.viewer.panels import PANELS
 from ecs_rl.viewer.regions import Reports
 from ecs_rl.viewer.view import Tone
 
