@@ -89,6 +89,7 @@ class MeanFit:
 
     def __init__(self, values: ActionValues) -> None:
         self._values = values
+        self.grad, self._row = np.zeros((0, values.options), np.float32), np.zeros((0, 1), np.int64)
 
     def look(self, network: MLP, x: Tensor) -> Floats:
         """Return (rows, options) what a target network says, which `goal` takes up."""
@@ -97,7 +98,9 @@ class MeanFit:
 
     def goal(self, best: Choices, reward: Floats, discount: Floats) -> Floats:
         """Return (rows,) what values should be, given (rows, choices) which options are the best ones next."""
-        return q_target(self._next[np.arange(len(best))[:, None], best], reward, discount)
+        if len(best) != len(self._row):
+            self._make_room(len(best))
+        return q_target(self._next[self._row, best], reward, discount)
 
     def forward(self, network: MLP, x: Tensor) -> Floats:
         """Return (rows, options) values, and remember what `backward` needs."""
@@ -106,12 +109,17 @@ class MeanFit:
 
     def loss(self, taken: Choices, goal: Floats, weight: Floats | None, threshold: float) -> Loss:
         """Return the loss of these (rows, choices) options, and write its gradient by the values."""
-        at = np.arange(len(taken))[:, None]
-        q = self._q[at, taken]
+        if len(taken) != len(self._row):
+            self._make_room(len(taken))
+        q = self._q[self._row, taken]
         error = q - goal[:, None]
-        self.grad = np.zeros_like(self._q)
-        loss, self.grad[at, taken] = huber(error, weight, threshold)
+        self.grad.fill(0.0)
+        loss, self.grad[self._row, taken] = huber(error, weight, threshold)
         return Loss(loss, q, error)
+
+    def _make_room(self, rows: int) -> None:
+        """Make the arrays for minibatches of so many rows."""
+        self.grad, self._row = np.zeros((rows, self._values.options), np.float32), np.arange(rows)[:, None]
 
     def backward(self, network: MLP) -> None:
         """Write the gradient by the parameters."""

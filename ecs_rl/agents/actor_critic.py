@@ -134,7 +134,8 @@ class ActorCritic(ABC):
         """Let `make` build the networks in parameters; `by_parts` says whether it may for each part of a batch."""
         self._make, self._make_head, self._workers, self._by_parts = make, head, workers, by_parts
         self._mask = Mask(spec)
-        self._seen = len(spec.observations) if spec.critic_sees else None  # numbers that the policy sees, None: all
+        self._policy_width = len(spec.observations) if spec.critic_sees else None
+        """Numbers that the policy sees of a row; None: all."""
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads, self._grads = [make(parameters)], [head(parameters)], [self._grads_of(parameters)]
@@ -153,6 +154,10 @@ class ActorCritic(ABC):
             self.heads.append(self._make_head(mine))
             self._grads.append(self._grads_of(mine))
         return self._nets[part]
+
+    def _policy_inputs(self, x: Tensor) -> Tensor:
+        """Return the numbers that the policy sees, of those that its critic sees."""
+        return x if self._policy_width is None else x[:, : self._policy_width]
 
     @abstractmethod
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -257,15 +262,16 @@ class Separate(ActorCritic):
         """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
         net, parts = cast(Network, self._policy), parts_of(len(x))
         if len(parts) == 1 or not self._by_parts:
-            return self._mask(net(x[:, : self._seen]), x)
-        jobs = [Job(partial(net, x[p, : self._seen]), []) for p in parts]
+            return self._mask(net(self._policy_inputs(x)), x)
+        own = self._policy_inputs(x)
+        jobs = [Job(partial(net, own[p]), []) for p in parts]
         outputs = torch.cat(done(jobs, len(x))).reshape(len(x), -1)
         return self._mask(outputs, x)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
         mine, theirs = (
-            partial(_step, self._policy, x[:, : self._seen], state[:, : self._split]),
+            partial(_step, self._policy, self._policy_inputs(x), state[:, : self._split]),
             partial(_step, self._value, x, state[:, self._split :]),
         )
         (output, kept), (told, also) = self._workers.all([mine, theirs], len(x))
@@ -278,11 +284,11 @@ class Separate(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(traced(self._policy, x[:, : self._seen], state[:, : self._split]), x)
+        return self._mask(traced(self._policy, self._policy_inputs(x), state[:, : self._split]), x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
-        mine = _part_of(_rows(seen, rows), slice(0, self._split), self._seen)
+        mine = _part_of(_rows(seen, rows), slice(0, self._split), self._policy_width)
         theirs = _part_of(_rows(seen, rows), slice(self._split, None))
 
         def learn_policy() -> Tensor:

@@ -127,7 +127,8 @@ class DQN(ReplayLearner):
         following = batch.next_observation
         slow = fit.look(self._target_q, following)
         judge = values.of(self._q(following)) if c.double else slow
-        judge = self._mask(torch.from_numpy(judge), following).numpy()
+        if self._mask.is_on:
+            judge = self._mask(torch.from_numpy(judge), following).numpy()
         goal = fit.goal(values.columns(values.best(judge)), batch.reward.numpy(), batch.discount.numpy())
         q_all = fit.forward(self._q, batch.observation)
         taken = values.columns(batch.action.numpy().astype(np.int64))

@@ -89,7 +89,7 @@ class IQL(ReplayLearner):
         self._states, x = torch.zeros(2 * b, n), torch.zeros(2 * b, n + k)
         self._before, self._after = self._states.numpy().reshape(2, b, n)
         self._judged, self._levers = x.numpy().reshape(2, b, n + k)[:, :, :n], x.numpy().reshape(2, b, n + k)[:, :, n:]
-        own, rows = len(self.spec.observations), 2 * b if self.config.value == "policy" else b
+        own, rows = self._policy_width, 2 * b if self.config.value == "policy" else b
         target = Stack(self._target_parameters, "q", len(self.config.hidden) + 1, self.config.activation, CRITICS)
         self._value_pass = Pass(self._value, self._states, back=b, learns=b)
         self._policy_pass = Pass(self._policy, self._states[:b, :own], back=b, learns=b)
@@ -127,7 +127,7 @@ class IQL(ReplayLearner):
 
     def _policy_of(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy, which sees its own numbers alone."""
-        return self._mask(self._policy(x[:, : len(self.spec.observations)])[0], x)
+        return self._mask(self._policy(x[:, : self._policy_width])[0], x)
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class IQL(ReplayLearner):
         """Make the actions probable, and let value and critics predict what came of them."""
         assert isinstance(batch.seen, Tensor)
         n, layout = len(batch.action), self._layout
-        policy = Pass(self._policy, batch.seen[:, : len(self.spec.observations)], back=n, learns=n)
+        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
         output = self._mask(policy.forward()[0], batch.seen)
         share, policy.grad[0] = batch.policy_step(self._head, slice(0, n), output)
         policy.backward()
@@ -227,14 +227,14 @@ class IQL(ReplayLearner):
         self._check_observation(observation, None)
         x = self.inputs(observation)
         value = self._value(x)[0, :, 0].numpy().astype(np.float64)
-        if observation.shape[1] < len(self.spec.numbers):
+        if observation.shape[1] < self._width:
             value.fill(np.nan)
         does, spread = self._head.shown(self._policy_of(x))
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's log-probability and each lever's mean, by operations that autograd follows."""
-        output = self._policy.traced(x[:, : len(self.spec.observations)])[0]
+        output = self._policy.traced(x[:, : self._policy_width])[0]
         return log_probabilities(self._mask(output, x), self.spec.actions)
 
     # --- the state --------------------------------------------------------------------------------------------------

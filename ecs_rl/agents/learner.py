@@ -45,12 +45,14 @@ class Learner(ABC):
         """`layout` says which observations share their statistics."""
         self.spec, self.config = replace(spec, head=self.HEAD), config
         self.rows, self.discount = rows, config.gamma
+        self._policy_width, self._width = len(spec.observations), len(spec.numbers)
+        """Numbers that the policy sees, and numbers that a critic sees, which are the policy's and more."""
         self._parameters = Parameters(self.shapes(spec, config))
         # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
         self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
         plain = [column for column, _ in spec.allowed]
-        self._normaliser = Normaliser(len(spec.numbers), config.normalise_observations, layout, plain)
+        self._normaliser = Normaliser(self._width, config.normalise_observations, layout, plain)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
 
     # --- what a subclass says ---------------------------------------------------------------------------------------
@@ -100,9 +102,10 @@ class Learner(ABC):
 
     def inputs(self, observation: Floats) -> Tensor:
         """Return (rows, numbers) what the networks are given; what a critic sees is 0 if the observations lack it."""
-        x = torch.empty(len(observation), len(self.spec.numbers))
-        seen = observation.shape[1]
-        x[:, seen:] = 0.0
+        rows, seen = observation.shape
+        x = torch.empty(rows, self._width)
+        if seen < self._width:
+            x[:, seen:] = 0.0
         self._normaliser.apply(observation, out=x.numpy()[:, :seen])
         return x
 
@@ -128,9 +131,10 @@ class Learner(ABC):
 
         With `rows` it must have all numbers; without, what a critic sees may be left out.
         """
-        wanted = (len(observation) if rows is None else rows, len(self.spec.numbers))
-        short = (len(observation), len(self.spec.observations))
-        if observation.shape != wanted and (rows is not None or observation.shape != short):
+        wanted = (len(observation) if rows is None else rows, self._width)
+        if observation.shape != wanted and (
+            rows is not None or observation.shape != (len(observation), self._policy_width)
+        ):
             raise ValueError(
                 f"{self.spec.name}: observations have shape {observation.shape}, this agent takes {wanted}"
             )

@@ -47,7 +47,7 @@ SPREAD = "policy/log_std"
 UNKNOWN = torch.tensor(math.nan, dtype=torch.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Minibatch:
     """Transitions of one gradient step; all but `seen` are (transitions, ...)."""
 
@@ -95,6 +95,7 @@ class OnPolicy(Learner):
         self._order = torch.empty(0, dtype=torch.int64)
         """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
         self._shuffled: dict[str, Tensor] = {}
+        self._one = torch.ones(1)
         self._sums = torch.zeros(self.LOSSES + 1)  # of what `gradient` returned in this update, and how often
 
     @staticmethod
@@ -260,27 +261,29 @@ class OnPolicy(Learner):
                 added += gradient
             gradient.copy_(added)
         norm = self._parameters.clip_gradient(self.config.max_grad_norm)
-        self._check_step(norm, policy_loss=float(losses[0]), value_loss=float(losses[1]))
+        policy_loss, value_loss, *_ = losses.tolist()
+        self._check_step(norm, policy_loss=policy_loss, value_loss=value_loss)
         self._adam.step(lr)
         if self._curiosity is not None:
             for batch in (first, *others):
                 self._curiosity.learn(inputs_of(batch.seen), lr)
-        self._sums[:-1] += losses
-        self._sums[-1] += 1
+        self._sums += torch.cat([losses, self._one])
         return losses
 
     def _parts_of(self, part: slice) -> list[Minibatch]:
         """Return these rows of the shuffled rollout as the parts of a step, advantages scaled over all of them."""
         c, whole = self.config, self._batch(part)
-        n, count = part.stop - part.start, min(self.config.accumulate, part.stop - part.start)
-        parts = [whole]
-        if count > 1:
-            edges = [part.start + i * n // count for i in range(count + 1)]
-            parts = [replace(self._batch(slice(*pair)), total=len(whole.seen)) for pair in pairwise(edges)]
-        if not c.normalise_advantages:
-            return parts
-        std, mean = torch.std_mean(whole.advantage, correction=0)
-        return [replace(batch, advantage=(batch.advantage - mean).div_(std + 1e-8)) for batch in parts]
+        parts, n = [whole], part.stop - part.start
+        if c.accumulate > 1:
+            edges = [part.start + i * n // min(c.accumulate, n) for i in range(min(c.accumulate, n) + 1)]
+            parts = [self._batch(slice(*pair)) for pair in pairwise(edges)]
+        if c.normalise_advantages:
+            std, mean = torch.std_mean(whole.advantage, correction=0)
+        for batch in parts:
+            batch.total = whole.total
+            if c.normalise_advantages:
+                batch.advantage = (batch.advantage - mean).div_(std + 1e-8)
+        return parts
 
     def _batch(self, part: slice) -> Minibatch:
         """Return these rows of the shuffled rollout."""
@@ -330,7 +333,7 @@ class OnPolicy(Learner):
         memory = self._memory_of(state, len(observation))
         output, scaled, _ = self._networks.both(self.inputs(observation), memory)
         value = scaled.numpy().astype(np.float64)
-        is_known = 0.0 < self._rewards.unit < math.inf and observation.shape[1] == len(self.spec.numbers)
+        is_known = 0.0 < self._rewards.unit < math.inf and observation.shape[1] == self._width
         value *= self._rewards.unit if is_known else math.nan
         does, spread = self._head.shown(output)
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)

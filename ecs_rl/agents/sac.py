@@ -86,7 +86,7 @@ class SAC(ReplayLearner):
         self._before, self._after = x[:-b, :n].reshape(-1, b, n), x[-b:, :n]
         self._done, self._would = x[:b, n:], x[-2 * b :, n:]
         target = Stack(self._target_parameters, "q", len(self.config.hidden) + 1, self.config.activation, CRITICS)
-        own = len(self.spec.observations)
+        own = self._policy_width
         self._policy_pass = Pass(self._policy, self._x[-2 * b :, :own], back=b, learns=b)
         self._critics_pass = Pass(self._critics, self._x[:-b], back=(batches - 1) * b, learns=b, inputs=k)
         self._target_pass = Pass(target, self._x[-b:])
@@ -135,7 +135,7 @@ class SAC(ReplayLearner):
 
     def _policy_of(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy, which sees its own numbers alone."""
-        return self._mask(self._policy(x[:, : len(self.spec.observations)])[0], x)
+        return self._mask(self._policy(x[:, : self._policy_width])[0], x)
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class SAC(ReplayLearner):
         assert isinstance(batch.seen, Tensor)
         layout, n = self._layout, len(batch.action)
         action = batch.action.numpy().reshape(n, -1).astype(np.float32)
-        policy = Pass(self._policy, batch.seen[:, : len(self.spec.observations)], back=n, learns=n)
+        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
         output = self._mask(policy.forward()[0], batch.seen).numpy()
         layout.towards(output, action, out=policy.grad.numpy()[0])
         policy.grad.mul_(1.0 / n)
@@ -252,7 +252,7 @@ class SAC(ReplayLearner):
         best = np.tanh(mean)
         q = self._critics(torch.cat([x, torch.from_numpy(best)], 1)).numpy().min(0)
         value = q[np.arange(len(q)), log_p.argmax(1)].astype(np.float64)
-        if observation.shape[1] < len(self.spec.numbers):
+        if observation.shape[1] < self._width:
             value.fill(np.nan)
         does = layout.named(best, layout.options_of(np.exp(log_p)))
         spread = layout.named(squashed_spread(mean, log_std), np.full((len(q), layout.options), np.nan, np.float32))
@@ -260,7 +260,7 @@ class SAC(ReplayLearner):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
-        return self._layout.traced(self._mask(self._policy.traced(x[:, : len(self.spec.observations)])[0], x))
+        return self._layout.traced(self._mask(self._policy.traced(x[:, : self._policy_width])[0], x))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

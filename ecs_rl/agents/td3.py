@@ -58,7 +58,7 @@ class TD3(ReplayLearner):
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
-        layers, activation, own = len(self.config.hidden) + 1, self.config.activation, len(self.spec.observations)
+        layers, activation, own = len(self.config.hidden) + 1, self.config.activation, self._policy_width
         x = torch.zeros(3 * b, n + k)
         self._before, self._after = x[: 2 * b, :n].numpy().reshape(2, b, n), x[2 * b :, :n].numpy()
         self._taken, self._would, self._then = x[:, n:].numpy().reshape(3, b, k)
@@ -102,7 +102,7 @@ class TD3(ReplayLearner):
 
     def _best(self, x: Tensor) -> Tensor:
         """Return (rows, levers) pi(s); the policy sees its own numbers alone."""
-        return self._policy(x[:, : len(self.spec.observations)])[0].tanh_()
+        return self._policy(x[:, : self._policy_width])[0].tanh_()
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class TD3(ReplayLearner):
         """Set levers as demonstrated, and let the critics predict what came of it."""
         assert isinstance(batch.seen, Tensor)
         n, action = len(batch.action), batch.action.to(torch.float32).view(len(batch.action), -1)
-        policy = Pass(self._policy, batch.seen[:, : len(self.spec.observations)], back=n, learns=n)
+        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
         output = policy.forward().numpy()[0]
         policy.grad.numpy()[0] = towards(output, action.numpy()) / n
         policy.backward()
@@ -168,13 +168,13 @@ class TD3(ReplayLearner):
         x = self.inputs(observation)
         best = self._best(x)
         value = self._critics(torch.cat([x, best], 1)).numpy().min(0)[:, 0].astype(np.float64)
-        if observation.shape[1] < len(self.spec.numbers):
+        if observation.shape[1] < self._width:
             value.fill(np.nan)
         return PolicyOutput("levers", best.numpy(), np.full(best.shape[1], self.config.noise, np.float32), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting, by operations that autograd follows."""
-        return self._policy.traced(x[:, : len(self.spec.observations)])[0].tanh()
+        return self._policy.traced(x[:, : self._policy_width])[0].tanh()
 
     # --- the state --------------------------------------------------------------------------------------------------
 
