@@ -134,7 +134,7 @@ class DQN(ReplayLearner):
         taken = values.columns(batch.action.numpy().astype(np.int64))
         loss, q, error = fit.loss(taken, goal, batch.weight, c.huber)
         if self._memory.demonstrated:
-            self._hold_on(fit.grad, q_all, taken, (batch.rows < self._memory.demonstrated).nonzero()[0])
+            self._hold_on(fit.grad, q_all, taken, self._demonstrated(batch))
         fit.backward(self._q)
         self._check_step(self._online.clip_gradient(c.max_grad_norm), loss=loss)
         if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound

@@ -109,6 +109,11 @@ class Batch:
     returns: Tensor
     known: Tensor
 
+    @property
+    def columns(self) -> Floats:
+        """Return (rows, columns) the actions as a replay memory holds them."""
+        return self.action.numpy().reshape(len(self.action), -1).astype(np.float32)
+
     def policy_step(self, head: Head, rows: slice, output: Tensor) -> tuple[Tensor, Tensor]:
         """Return the share of actions that are done alike, of all, and the gradient towards what was shown."""
         n, rows_here = len(self.action), rows.stop - rows.start

@@ -12,7 +12,8 @@ the rewards' unit is. A beta of 0 is behaviour cloning. Advantage-weighted actor
 in one place: v is the value of the policy, so L_v = E[ (min_i q_i'(s, a') - v(s))^2 ] / 2 with a' ~ pi(s).
 
 The policy has the heads of PPO. The critics have one output for each combination of choices, and levers as inputs.
-Memory, due steps, imitation and the state are those of every learner from a memory: `replay_learner.py`.
+Networks, targets and imitation are those of `twin_critics.py`; memory, due steps and the state those of
+`replay_learner.py`.
 """
 
 from __future__ import annotations
@@ -29,15 +30,12 @@ from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import head_of
 from ecs_rl.agents.imitation import LEAST_LOG_STD
 from ecs_rl.agents.imitation import Batch as Example
-from ecs_rl.agents.masks import Mask
-from ecs_rl.agents.networks import Parameters, Shapes
+from ecs_rl.agents.networks import Shapes
 from ecs_rl.agents.policy_heads import DISTRIBUTION
 from ecs_rl.agents.replay import Batch
-from ecs_rl.agents.replay_learner import ReplayLearner
-from ecs_rl.agents.sac import CRITICS, SAC
-from ecs_rl.agents.squashed import Layout
 from ecs_rl.agents.stack import Pass, Stack
-from ecs_rl.agents.state import Parts, prefixed
+from ecs_rl.agents.state import Parts
+from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
 SPREAD = "policy/log_std"
@@ -50,7 +48,7 @@ SCALE_SHARE = 0.005
 """Share of the way that the scale goes to a minibatch's mean square."""
 
 
-class IQL(ReplayLearner):
+class IQL(TwinCritics):
     """An off-policy learner for levers, choices and both at once, made for data that somebody else has gathered."""
 
     name = "iql"
@@ -61,22 +59,11 @@ class IQL(ReplayLearner):
 
     def __init__(self, spec: PolicySpec, config: IQLConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, config, seed=seed, rows=rows)
-        self._layout, self._mask = Layout(spec.actions), Mask(spec)
-        p, layers = self._parameters, len(config.hidden) + 1
-        self._policy = Stack(p, "policy", layers, config.activation)
-        self._critics = Stack(p, "q", layers, config.activation, CRITICS)
-        self._value = Stack(p, "value", layers, config.activation)
-        self._policy.initialise(self._first, head_gain=0.01)
-        self._critics.initialise(self._first, head_gain=1.0)
+        self._value, p, none = self._stack(self._parameters, "value"), self._parameters, torch.empty(0)
         self._value.initialise(self._first, head_gain=1.0)
-        none = torch.empty(0)
         self._log_std = p.value.get(SPREAD, none)
         self._log_std.fill_(config.log_std)
         self._head = head_of(spec.actions, self._log_std, p.grad.get(SPREAD, none))
-        self._target_parameters = Parameters(self._critic_shapes(spec, config))
-        first = p.value["q/0.weight"].storage_offset()
-        self._critics_flat = p.flat[first : first + len(self._target_parameters.flat)]
-        self._copy_to_targets()
         self._begin_steps(p)
         self._scale = torch.zeros(1, dtype=torch.float64)  # the running mean square of u, 0 before the first step
         self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
@@ -90,27 +77,18 @@ class IQL(ReplayLearner):
         self._before, self._after = self._states.numpy().reshape(2, b, n)
         self._judged, self._levers = x.numpy().reshape(2, b, n + k)[:, :, :n], x.numpy().reshape(2, b, n + k)[:, :, n:]
         own, rows = self._policy_width, 2 * b if self.config.value == "policy" else b
-        target = Stack(self._target_parameters, "q", len(self.config.hidden) + 1, self.config.activation, CRITICS)
         self._value_pass = Pass(self._value, self._states, back=b, learns=b)
         self._policy_pass = Pass(self._policy, self._states[:b, :own], back=b, learns=b)
         self._critics_pass = Pass(self._critics, x[:b], back=b, learns=b)
-        self._target_pass = Pass(target, x[:rows])
+        self._target_pass = Pass(self._target_critics, x[:rows])
         self._row = np.arange(b)
-
-    refuses = staticmethod(SAC.refuses)
 
     @staticmethod
     def shapes(spec: PolicySpec, config: IQLConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        policy = Stack.shapes("policy", (len(spec.observations), *config.hidden, len(spec.actions.names)))
+        policy, critics = network_shapes(spec, config, len(spec.actions.names))
         spreads: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
-        value = Stack.shapes("value", (len(spec.numbers), *config.hidden, 1))
-        return policy | spreads | IQL._critic_shapes(spec, config) | value
-
-    @staticmethod
-    def _critic_shapes(spec: PolicySpec, config: IQLConfig) -> Shapes:
-        layout = Layout(spec.actions)
-        return Stack.shapes("q", (len(spec.numbers) + layout.levers, *config.hidden, layout.combined), CRITICS)
+        return policy | spreads | critics | Stack.shapes("value", (len(spec.numbers), *config.hidden, 1))
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -124,10 +102,6 @@ class IQL(ReplayLearner):
         else:
             action, _ = self._head.sample(output, self._random if mode is ActMode.EXPLORE else self._sample_random)
         return Decision(self.spec.actions.clipped(action.numpy()))
-
-    def _policy_of(self, x: Tensor) -> Tensor:
-        """Return (rows, outputs) of the policy, which sees its own numbers alone."""
-        return self._mask(self._policy(x[:, : self._policy_width])[0], x)
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -176,8 +150,8 @@ class IQL(ReplayLearner):
         self._check_step(gradient, critics_loss=loss, value_loss=value_loss)
         self._move(c.lr)
         self._log_std.clamp_(SMALLEST, LARGEST)
-        self._target_parameters.flat.lerp_(self._critics_flat, c.target_share)
-        if self._due < 2.0 * self._per_step or self._steps == 0:  # only the last of the steps that are due now
+        self._move_targets()
+        if self._is_last:
             policy_loss = -float(np.vdot(counts, log_prob.numpy())) / b
             scale = math.sqrt(float(self._scale))
             self._newest.numpy()[:] = (loss, value_loss, policy_loss, float(q.mean()), scale, float(entropy))
@@ -189,9 +163,8 @@ class IQL(ReplayLearner):
         unit = max(math.sqrt(float(self._scale)), 1e-8)
         counts = np.exp(np.minimum(advantage * np.float32(self.config.beta / unit), np.float32(MOST_LOG_WEIGHT)))
         if self._memory.demonstrated:
-            counts[batch.rows < self._memory.demonstrated] = np.maximum(
-                counts[batch.rows < self._memory.demonstrated], 1.0
-            )
+            held = self._demonstrated(batch)
+            counts[held] = np.maximum(counts[held], 1.0)
         return np.asarray(counts, np.float32)
 
     def _action_of(self, rows: Tensor) -> Tensor:
@@ -199,25 +172,19 @@ class IQL(ReplayLearner):
         return rows[:, 0].long() if isinstance(self.spec.actions, Discrete) else rows
 
     def _imitate(self, batch: Example) -> float:
-        """Make the actions probable, and let value and critics predict what came of them."""
+        """Make the actions probable, and let critics and value predict what came of them."""
         assert isinstance(batch.seen, Tensor)
-        n, layout = len(batch.action), self._layout
-        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
-        output = self._mask(policy.forward()[0], batch.seen)
-        share, policy.grad[0] = batch.policy_step(self._head, slice(0, n), output)
-        policy.backward()
-        action = batch.action.numpy().reshape(n, -1).astype(np.float32)
-        x = torch.cat([batch.seen, torch.from_numpy(layout.levers_of(action))], 1)
-        critics, value = Pass(self._critics, x, back=n, learns=n), Pass(self._value, batch.seen, back=n, learns=n)
-        taken = layout.combination_of(action)
-        error = critics.forward().numpy()[:, np.arange(n), taken] - batch.returns.numpy()
-        critics.grad.zero_()
-        critics.grad.numpy()[:, np.arange(n), taken] = np.where(batch.known.numpy(), error, np.float32(0)) / n
-        critics.backward()
+        share, n = super()._imitate(batch), len(batch.action)
+        value = Pass(self._value, batch.seen, back=n, learns=n)
         value.grad[0, :, 0] = batch.value_step(slice(0, n), value.forward()[0, :, 0])[1]
         value.backward()
         self._log_std.clamp_(min=LEAST_LOG_STD)
-        return float(share)
+        return share
+
+    def _imitate_policy(self, output: Tensor, batch: Example) -> tuple[float, Floats]:
+        """Return the share of the actions that is likeliest now, and the gradient of how improbable they are."""
+        share, grad = batch.policy_step(self._head, slice(0, len(output)), output)
+        return float(share), grad.numpy()
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -226,27 +193,15 @@ class IQL(ReplayLearner):
         """Return each choice's probability or each lever's mean and spread, and each row's value v."""
         self._check_observation(observation, None)
         x = self.inputs(observation)
-        value = self._value(x)[0, :, 0].numpy().astype(np.float64)
-        if observation.shape[1] < self._width:
-            value.fill(np.nan)
+        value = self._value_for(observation, self._value(x)[0, :, 0].numpy())
         does, spread = self._head.shown(self._policy_of(x))
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's log-probability and each lever's mean, by operations that autograd follows."""
-        output = self._policy.traced(x[:, : self._policy_width])[0]
-        return log_probabilities(self._mask(output, x), self.spec.actions)
+        return log_probabilities(self._traced_policy_of(x), self.spec.actions)
 
     # --- the state --------------------------------------------------------------------------------------------------
 
     def _learning_parts(self) -> Parts:
         return {**super()._learning_parts(), "advantage/square": self._scale}
-
-    def _copy_to_targets(self) -> None:
-        self._target_parameters.flat.copy_(self._critics_flat)
-
-    def _target_parts(self) -> Parts:
-        return prefixed("target", self._target_parameters.value)
-
-    def _are_actions(self, actions: Tensor) -> bool:
-        return self._layout.can_be(actions.numpy()) and bool(torch.isfinite(actions).all())

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.base import Demonstration, State
@@ -146,6 +147,15 @@ class ReplayLearner(Learner):
     def _correction(self, progress: float) -> float:
         """Return the exponent of the importance weights of transitions that are drawn by priority."""
         return 1.0
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether this gradient step is the last one of those that are due now, so that its numbers will be read."""
+        return self._steps == 0 or float(self._due) < 2.0 * self._per_step
+
+    def _demonstrated(self, batch: Batch) -> NDArray[np.int64]:
+        """Return which transitions of a batch are demonstrations that stay."""
+        return (batch.rows < self._memory.demonstrated).nonzero()[0]
 
     def _move(self, lr: float, parts: int | None = None) -> None:
         """Take the step of the first `parts` optimisers, or of all, now that the gradient is known to be finite."""

@@ -8,8 +8,8 @@ Two critics q1, q2, each with a slow copy as the target q', and a policy pi with
         + log t (H(pi) - target entropy)                                      temperatures, of levers and of choices
 
 The critics see the observation and the levers and have one output for each combination of choices: over choices the
-mean is exact, and only levers are sampled. Memory, due steps, imitation and the state are those of every learner from a
-memory: `replay_learner.py`.
+mean is exact, and only levers are sampled. Networks, targets and imitation are those of `twin_critics.py`; memory, due
+steps and the state those of `replay_learner.py`.
 """
 
 from __future__ import annotations
@@ -27,25 +27,21 @@ from ecs_rl.agents.config import SACConfig
 from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.masks import Mask
-from ecs_rl.agents.networks import Parameters, Shapes
+from ecs_rl.agents.networks import Shapes
 from ecs_rl.agents.policy_heads import SQUASHED
 from ecs_rl.agents.replay import Batch
-from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import Layout, Squashed, squashed_spread
-from ecs_rl.agents.stack import Pass, Stack
-from ecs_rl.agents.state import Parts, prefixed
-from ecs_rl.spaces import ActionSpace, ActMode, Decision, Discrete, Floats, PolicySpec
+from ecs_rl.agents.stack import Pass
+from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
+from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 
-CRITICS = 2
-MOST_WAYS_TO_CHOOSE = 256
-"""Outputs of a critic."""
 TEMPERATURE = "temperature/log"
 """The name of the logarithms of both temperatures: of the levers' entropy and of the choices'."""
 COOL = 0.001
 """The temperature after imitating, as a share of the spread of the demonstrated returns."""
 
 
-class SAC(ReplayLearner):
+class SAC(TwinCritics):
     """An off-policy learner for levers, choices and both at once."""
 
     name = "sac"
@@ -56,20 +52,10 @@ class SAC(ReplayLearner):
 
     def __init__(self, spec: PolicySpec, config: SACConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, config, seed=seed, rows=rows)
-        self._layout = Layout(spec.actions)
         self._mask = Mask(spec, self._layout.output_of)
-        p, layers = self._parameters, len(config.hidden) + 1
-        self._policy = Stack(p, "policy", layers, config.activation)
-        self._critics = Stack(p, "q", layers, config.activation, CRITICS)
-        self._policy.initialise(self._first, head_gain=0.01)
-        self._critics.initialise(self._first, head_gain=1.0)
-        p.value[TEMPERATURE].fill_(math.log(config.temperature))
-        self._temperature_grad = p.grad[TEMPERATURE].numpy()
-        self._target_parameters = Parameters(self._critic_shapes(spec, config))
-        size, first = len(self._target_parameters.flat), p.value["q/0.weight"].storage_offset()
-        self._critics_flat = p.flat[first : first + size]
-        self._target_parameters.flat.copy_(self._critics_flat)
-        self._begin_steps(p)
+        self._parameters.value[TEMPERATURE].fill_(math.log(config.temperature))
+        self._temperature_grad = self._parameters.grad[TEMPERATURE].numpy()
+        self._begin_steps(self._parameters)
         self._freedom = np.array([self._layout.levers, self._layout.log_options])
         """The unit of the target entropies: the number of levers, and the greatest entropy of the choices."""
         self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
@@ -85,38 +71,20 @@ class SAC(ReplayLearner):
         x = self._x.numpy()
         self._before, self._after = x[:-b, :n].reshape(-1, b, n), x[-b:, :n]
         self._done, self._would = x[:b, n:], x[-2 * b :, n:]
-        target = Stack(self._target_parameters, "q", len(self.config.hidden) + 1, self.config.activation, CRITICS)
-        own = self._policy_width
-        self._policy_pass = Pass(self._policy, self._x[-2 * b :, :own], back=b, learns=b)
+        self._drawn = self._x[-2 * b :, :n]
+        self._policy_pass = Pass(self._policy, self._drawn[:, : self._policy_width], back=b, learns=b)
         self._critics_pass = Pass(self._critics, self._x[:-b], back=(batches - 1) * b, learns=b, inputs=k)
-        self._target_pass = Pass(target, self._x[-b:])
+        self._target_pass = Pass(self._target_critics, self._x[-b:])
         self._q, self._q_grad = self._critics_pass.output.numpy(), self._critics_pass.grad.numpy()
         self._target_q = self._target_pass.output.numpy()
-        self._policy_output, self._policy_grad = (
-            each.numpy()[0] for each in (self._policy_pass.output, self._policy_pass.grad)
-        )
+        self._policy_output, self._policy_grad = self._policy_pass.output[0], self._policy_pass.grad[0].numpy()
         self._row = np.arange(b)
-
-    @staticmethod
-    def refuses(spec: PolicySpec) -> str:
-        """Return why it cannot learn such a policy, '' if it can."""
-        ways = ways_to_choose(spec.actions)
-        if ways <= MOST_WAYS_TO_CHOOSE:
-            return ""
-        reason = f"{', '.join(spec.actions.about)} can be set in {ways:,} ways: use ppo"
-        return f"looks at every way to choose, at most {MOST_WAYS_TO_CHOOSE}; {reason}"
 
     @staticmethod
     def shapes(spec: PolicySpec, config: SACConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        sizes = (len(spec.observations), *config.hidden, Layout(spec.actions).outputs)
-        return Stack.shapes("policy", sizes) | SAC._critic_shapes(spec, config) | {TEMPERATURE: (2,)}
-
-    @staticmethod
-    def _critic_shapes(spec: PolicySpec, config: SACConfig) -> Shapes:
-        layout = Layout(spec.actions)
-        sizes = (len(spec.numbers) + layout.levers, *config.hidden, layout.combined)
-        return Stack.shapes("q", sizes, CRITICS)
+        policy, critics = network_shapes(spec, config, Layout(spec.actions).outputs)
+        return policy | critics | {TEMPERATURE: (2,)}
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -133,10 +101,6 @@ class SAC(ReplayLearner):
         waits = torch.empty(log_p.shape).exponential_(generator=generator).log_().numpy()  # the Gumbel trick
         return Decision(self._layout.action(Squashed(mean, log_std, noise).action, (log_p - waits).argmax(1)))
 
-    def _policy_of(self, x: Tensor) -> Tensor:
-        """Return (rows, outputs) of the policy, which sees its own numbers alone."""
-        return self._mask(self._policy(x[:, : self._policy_width])[0], x)
-
     # --- learning ---------------------------------------------------------------------------------------------------
 
     def descend(self, batch: Batch, progress: float) -> None:
@@ -144,7 +108,8 @@ class SAC(ReplayLearner):
         c, b, layout = self.config, self.config.batch, self._layout
         taken, reward, discount = self._fill(batch)
         self._policy_pass.forward()
-        mean, log_std, log_p = layout.split(self._masked_output())
+        output = self._mask(self._policy_output, self._drawn).numpy()
+        mean, log_std, log_p = layout.split(output)
         noise = torch.randn(mean.shape, generator=self._random).numpy()
         levers, p = Squashed(mean, log_std, noise), np.exp(log_p)
         self._would[...] = levers.action
@@ -175,7 +140,9 @@ class SAC(ReplayLearner):
             out=self._policy_grad,
         )
         if self._memory.demonstrated:
-            self._hold_on(batch)
+            held = self._demonstrated(batch)
+            towards = layout.towards(output[held], batch.action.numpy()[held])
+            self._policy_grad[held] += np.float32(float(self._held[1]) / b) * towards
         self._policy_pass.backward()
         entropy = np.array([levers.log_prob[:b].sum(), (p[:b] * log_p[:b]).sum()], np.float32) * (-1.0 / b)
         targets = (self._freedom * (c.lever_entropy, c.choice_entropy)).astype(np.float32)
@@ -185,23 +152,9 @@ class SAC(ReplayLearner):
         gradient = float(torch.linalg.vector_norm(self._parameters.flat_grad))
         self._check_step(gradient, critics_loss=loss)
         self._move(c.lr)
-        self._target_parameters.flat.lerp_(self._critics_flat, c.target_share)
-        if self._due < 2.0 or self._steps == 0:  # only the last of the steps that are due now
+        self._move_targets()
+        if self._is_last:
             self._newest.numpy()[:] = (loss, -expected.mean(), q_taken.mean(), entropy.sum(), *heat)
-
-    def _masked_output(self) -> Floats:
-        """Return the policy's outputs for the observations in the arrays of a step."""
-        output: Floats = self._policy_output
-        if self._mask.is_on:
-            output = self._mask(torch.from_numpy(output), self._x[-len(output) :]).numpy()
-        return output
-
-    def _hold_on(self, batch: Batch) -> None:
-        """Add to the policy's gradient what makes demonstrated actions more probable, where some were drawn."""
-        held = (batch.rows < self._memory.demonstrated).nonzero()[0]
-        towards = np.empty((len(held), self._layout.outputs), np.float32)
-        self._layout.towards(self._masked_output()[held], batch.action.numpy()[held], out=towards)
-        self._policy_grad[held] += np.float32(float(self._held[1]) / self.config.batch) * towards
 
     def _fill(self, batch: Batch) -> tuple[tuple[Any, ...], Floats, Floats]:
         """Write transitions into the arrays of a step; return which values are theirs, their rewards and discounts."""
@@ -219,24 +172,11 @@ class SAC(ReplayLearner):
         self._parameters.value[TEMPERATURE].fill_(math.log(min(self.config.temperature, COOL * spread)))
         self._parameters.flat_grad.zero_()
 
-    def _imitate(self, batch: Example) -> float:
-        """Make the actions probable, and let the critics predict what came of them."""
-        assert isinstance(batch.seen, Tensor)
-        layout, n = self._layout, len(batch.action)
-        action = batch.action.numpy().reshape(n, -1).astype(np.float32)
-        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
-        output = self._mask(policy.forward()[0], batch.seen).numpy()
-        layout.towards(output, action, out=policy.grad.numpy()[0])
-        policy.grad.mul_(1.0 / n)
-        policy.backward()
-        x = torch.cat([batch.seen, torch.from_numpy(layout.levers_of(action))], 1)
-        critics = Pass(self._critics, x, back=n, learns=n)
-        taken = slice(None), np.arange(n), layout.combination_of(action)
-        error = critics.forward().numpy()[taken] - batch.returns.numpy()
-        critics.grad.zero_()
-        critics.grad.numpy()[taken] = np.where(batch.known.numpy(), error, np.float32(0)) / n
-        critics.backward()
-        return float(layout.alike(output, action, NEAR).mean())
+    def _imitate_policy(self, output: Tensor, batch: Example) -> tuple[float, Floats]:
+        """Return the share of the actions that is likeliest now, and the gradient of how improbable they are."""
+        action, masked = batch.columns, output.numpy()
+        share = float(self._layout.alike(masked, action, NEAR).mean())
+        return share, self._layout.towards(masked, action) * np.float32(1.0 / len(action))
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -250,35 +190,17 @@ class SAC(ReplayLearner):
         layout, x = self._layout, self.inputs(observation)
         mean, log_std, log_p = layout.split(self._policy_of(x).numpy())
         best = np.tanh(mean)
-        q = self._critics(torch.cat([x, torch.from_numpy(best)], 1)).numpy().min(0)
-        value = q[np.arange(len(q)), log_p.argmax(1)].astype(np.float64)
-        if observation.shape[1] < self._width:
-            value.fill(np.nan)
+        q = self._lesser_of(x, torch.from_numpy(best))
+        value = self._value_for(observation, q[np.arange(len(q)), log_p.argmax(1)])
         does = layout.named(best, layout.options_of(np.exp(log_p)))
         spread = layout.named(squashed_spread(mean, log_std), np.full((len(q), layout.options), np.nan, np.float32))
         return PolicyOutput(layout.kind, does, spread if layout.levers else None, value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
-        return self._layout.traced(self._mask(self._policy.traced(x[:, : self._policy_width])[0], x))
+        return self._layout.traced(self._traced_policy_of(x))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""
         unused = {"temperature/levers": not self._layout.levers, "temperature/choices": not self._layout.options}
         return {name: number for name, number in super().metrics().items() if not unused.get(name)}
-
-    # --- the state --------------------------------------------------------------------------------------------------
-
-    def _copy_to_targets(self) -> None:
-        self._target_parameters.flat.copy_(self._critics_flat)
-
-    def _target_parts(self) -> Parts:
-        return prefixed("target", self._target_parameters.value)
-
-    def _are_actions(self, actions: Tensor) -> bool:
-        return self._layout.can_be(actions.numpy())
-
-
-def ways_to_choose(space: ActionSpace) -> int:
-    """Return how many ways there are to set all choices of a space at once."""
-    return math.prod(len(part.names) for part in space.parts if isinstance(part, Discrete))

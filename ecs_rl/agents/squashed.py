@@ -107,8 +107,8 @@ class Layout:
         log_p = log_softmax(scores) if self.options else np.zeros((len(output), 1), np.float32)
         return output[:, :k], output[:, k : 2 * k], log_p
 
-    def towards(self, output: Floats, action: Floats, out: Floats) -> None:
-        """Write the gradient by the network's output of how improbable the (rows, columns) of actions are."""
+    def towards(self, output: Floats, action: Floats) -> Floats:
+        """Return the gradient by the network's output of how improbable the (rows, columns) of actions are."""
         mean, log_std, log_p = self.split(output)
         u = np.arctanh(np.clip(self.levers_of(action), -FULL, FULL))
         closer = np.exp(-np.clip(log_std, IMITATED, LARGEST))
@@ -117,7 +117,7 @@ class Layout:
         wider[((log_std <= IMITATED) & (wider > 0)) | ((log_std >= LARGEST) & (wider < 0))] = 0.0
         p = np.exp(log_p)
         p[np.arange(len(p)), self.combination_of(action)] -= 1.0
-        self.join((off * closer, wider), p, out=out)
+        return self.join((off * closer, wider), p)
 
     def alike(self, output: Floats, action: Floats, near: float) -> NDArray[np.bool_]:
         """Return (rows,) whether the likeliest action is this one, levers no further than `near` from it."""
@@ -125,9 +125,9 @@ class Layout:
         set_alike = (np.abs(np.tanh(mean) - self.levers_of(action)) <= near).all(1)
         return np.asarray(set_alike & (log_p.argmax(1) == self.combination_of(action)))
 
-    def join(self, levers: tuple[Floats, ...], combined: Floats, out: Floats) -> None:
-        """Write the gradient by the network's output, from those by the levers' two and by combinations' scores."""
-        np.concatenate([*levers, self.options_of(combined)] if self.options else levers, axis=1, out=out)
+    def join(self, levers: tuple[Floats, ...], combined: Floats, out: Floats | None = None) -> Floats:
+        """Return the gradient by the network's output, from those by the levers' two and by combinations' scores."""
+        return np.concatenate([*levers, self.options_of(combined)] if self.options else levers, axis=1, out=out)
 
     def options_of(self, combined: Floats) -> Floats:
         """Return (rows, options), the sums over all combinations with an option: its probability, or its gradient."""

@@ -8,8 +8,8 @@ Two critics q1, q2 and a policy pi, each with a slow copy q', pi' as its target,
     J = -E[ q1(s, pi(s)) ]                                                  policy, in every d-th step
     q' <- q' + share (q - q'),  pi' <- pi' + share (pi - pi')               targets, in every d-th step
 
-Exploring adds normal noise to pi(s). Memory, due steps, imitation and the state are those of every learner from a
-memory: `replay_learner.py`.
+Exploring adds normal noise to pi(s). Networks, targets and imitation are those of `twin_critics.py`; memory, due steps
+and the state those of `replay_learner.py`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,16 @@ from ecs_rl.agents.base import PolicyOutput
 from ecs_rl.agents.config import TD3Config
 from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
-from ecs_rl.agents.networks import Parameters, Shapes
+from ecs_rl.agents.networks import Shapes
 from ecs_rl.agents.policy_heads import TANH
 from ecs_rl.agents.replay import Batch
-from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import FULL
-from ecs_rl.agents.stack import Pass, Stack
-from ecs_rl.agents.state import Parts, prefixed
+from ecs_rl.agents.stack import Pass
+from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
-CRITICS = 2
 
-
-class TD3(ReplayLearner):
+class TD3(TwinCritics):
     """An off-policy learner for levers."""
 
     name = "td3"
@@ -44,26 +41,17 @@ class TD3(ReplayLearner):
     config: TD3Config
 
     def __init__(self, spec: PolicySpec, config: TD3Config, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows)
-        layers, activation, parameters = len(config.hidden) + 1, config.activation, self._parameters
-        self._policy_part, self._critics_part = parameters.part("policy/"), parameters.part("q/")
-        self._targets = Parameters(parameters.shapes)
-        self._policy = Stack(self._policy_part, "policy", layers, activation)
-        self._critics = Stack(self._critics_part, "q", layers, activation, CRITICS)
-        self._policy.initialise(self._first, head_gain=0.01)
-        self._critics.initialise(self._first, head_gain=1.0)
-        self._copy_to_targets()
-        self._begin_steps(parameters, self._critics_part, self._policy_part)
+        super().__init__(spec, config, seed=seed, rows=rows, followed="", apart=True)
+        self._begin_steps(self._parameters, self._critics_part, self._policy_part)
         self._make_passes(len(spec.numbers), spec.actions.levers, config.batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
-        layers, activation, own = len(self.config.hidden) + 1, self.config.activation, self._policy_width
-        x = torch.zeros(3 * b, n + k)
+        own, x = self._policy_width, torch.zeros(3 * b, n + k)
         self._before, self._after = x[: 2 * b, :n].numpy().reshape(2, b, n), x[2 * b :, :n].numpy()
         self._taken, self._would, self._then = x[:, n:].numpy().reshape(3, b, k)
-        self._target_policy_pass = Pass(Stack(self._targets, "policy", layers, activation), x[2 * b :, :own])
-        self._target_pass = Pass(Stack(self._targets, "q", layers, activation, CRITICS), x[2 * b :])
+        self._target_policy_pass = Pass(self._stack(self._targets, "policy"), x[2 * b :, :own])
+        self._target_pass = Pass(self._target_critics, x[2 * b :])
         self._policy_pass = Pass(self._policy, x[b : 2 * b, :own], back=b, learns=b)
         self._critics_pass = Pass(self._critics, x[:b], back=b, learns=b)
         self._both_pass = Pass(self._critics, x[: 2 * b], back=2 * b, learns=b, inputs=k)
@@ -80,9 +68,8 @@ class TD3(ReplayLearner):
     @staticmethod
     def shapes(spec: PolicySpec, config: TD3Config) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        levers = spec.actions.levers
-        critics = Stack.shapes("q", (len(spec.numbers) + levers, *config.hidden, 1), CRITICS)
-        return Stack.shapes("policy", (len(spec.observations), *config.hidden, levers)) | critics
+        policy, critics = network_shapes(spec, config, spec.actions.levers)
+        return policy | critics
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -91,7 +78,7 @@ class TD3(ReplayLearner):
         """Decide for each row: pi(s), plus noise while exploring; at random in a warm-up without demonstrations."""
         explores = mode is ActMode.EXPLORE
         self._check_observation(observation, self.rows if explores else None)
-        best = self._best(self.inputs(observation))
+        best = self._policy_of(self.inputs(observation)).tanh_()
         if mode is ActMode.GREEDY:
             return Decision(best.numpy())
         generator = self._random if explores else self._sample_random
@@ -99,10 +86,6 @@ class TD3(ReplayLearner):
             return Decision(best.uniform_(-1.0, 1.0, generator=generator).numpy())
         noise = torch.randn(best.shape, generator=generator)
         return Decision(best.add_(noise, alpha=self.config.noise).clamp_(-1.0, 1.0).numpy())
-
-    def _best(self, x: Tensor) -> Tensor:
-        """Return (rows, levers) pi(s); the policy sees its own numbers alone."""
-        return self._policy(x[:, : self._policy_width])[0].tanh_()
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -132,7 +115,7 @@ class TD3(ReplayLearner):
             grad = self._policy_pass.grad.numpy()[0]
             np.multiply(by_lever.numpy()[0], 1.0 - self._would * self._would, out=grad)
             if self._memory.demonstrated:
-                held = (batch.rows < self._memory.demonstrated).nonzero()[0]
+                held = self._demonstrated(batch)
                 grad[held] += np.float32(float(self._held[1]) / b) * towards(output[held], self._taken[held])
             self._policy_pass.backward()
             gradient += float(torch.linalg.vector_norm(self._policy_part.flat_grad))
@@ -142,22 +125,14 @@ class TD3(ReplayLearner):
         self._check_step(gradient, critics_loss=loss)
         self._move(c.lr, 2 if moves_policy else 1)
         if moves_policy:
-            self._targets.flat.lerp_(self._parameters.flat, c.target_share)
+            self._move_targets()
         self._newest[0], self._newest[2] = loss, float(q[:, :b].mean())
 
-    def _imitate(self, batch: Example) -> float:
-        """Set levers as demonstrated, and let the critics predict what came of it."""
-        assert isinstance(batch.seen, Tensor)
-        n, action = len(batch.action), batch.action.to(torch.float32).view(len(batch.action), -1)
-        policy = Pass(self._policy, batch.seen[:, : self._policy_width], back=n, learns=n)
-        output = policy.forward().numpy()[0]
-        policy.grad.numpy()[0] = towards(output, action.numpy()) / n
-        policy.backward()
-        critics = Pass(self._critics, torch.cat([batch.seen, action], 1), back=n, learns=n)
-        error = critics.forward()[:, :, 0] - batch.returns
-        critics.grad[:, :, 0] = torch.where(batch.known, error, 0.0) / n
-        critics.backward()
-        return float((np.abs(np.tanh(output) - action.numpy()) <= NEAR).all(1).mean())
+    def _imitate_policy(self, output: Tensor, batch: Example) -> tuple[float, Floats]:
+        """Return the share of the actions that is set now, and the gradient of the distance from them."""
+        action, outputs = batch.columns, output.numpy()
+        share = float((np.abs(np.tanh(outputs) - action) <= NEAR).all(1).mean())
+        return share, towards(outputs, action) / np.float32(len(action))
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -166,26 +141,13 @@ class TD3(ReplayLearner):
         """Return levers' settings, the exploration noise, and the lesser critic's value of each row's settings."""
         self._check_observation(observation, None)
         x = self.inputs(observation)
-        best = self._best(x)
-        value = self._critics(torch.cat([x, best], 1)).numpy().min(0)[:, 0].astype(np.float64)
-        if observation.shape[1] < self._width:
-            value.fill(np.nan)
+        best = self._policy_of(x).tanh_()
+        value = self._value_for(observation, self._lesser_of(x, best)[:, 0])
         return PolicyOutput("levers", best.numpy(), np.full(best.shape[1], self.config.noise, np.float32), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting, by operations that autograd follows."""
-        return self._policy.traced(x[:, : self._policy_width])[0].tanh()
-
-    # --- the state --------------------------------------------------------------------------------------------------
-
-    def _copy_to_targets(self) -> None:
-        self._targets.flat.copy_(self._parameters.flat)
-
-    def _target_parts(self) -> Parts:
-        return prefixed("target", self._targets.value)
-
-    def _are_actions(self, actions: Tensor) -> bool:
-        return bool(torch.isfinite(actions).all())
+        return self._traced_policy_of(x).tanh()
 
 
 def towards(output: Floats, action: Floats) -> Floats:

@@ -23,8 +23,9 @@ from ecs_rl.agents import (
     make_agent,
 )
 from ecs_rl.agents.replay import Batch
-from ecs_rl.agents.sac import CRITICS, SAC, TEMPERATURE
+from ecs_rl.agents.sac import SAC, TEMPERATURE
 from ecs_rl.agents.squashed import LARGEST, SMALLEST, Layout, Squashed
+from ecs_rl.agents.twin_critics import CRITICS
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.spaces import TRIGGER, spans
 
@@ -38,7 +39,7 @@ class Slow:
     def __init__(self, agent: SAC) -> None:
         self.agent, self.c = agent, agent.config
         self.p = {name: value.clone().requires_grad_() for name, value in agent._parameters.value.items()}
-        self.target = {name: value.clone() for name, value in agent._target_parameters.value.items()}
+        self.target = {name: value.clone() for name, value in agent._targets.value.items()}
 
     def net(self, p: dict[str, Tensor], name: str, h: Tensor, one: int | None = None) -> Tensor:
         last = len(self.c.hidden)
@@ -103,7 +104,7 @@ def ready(spec: PolicySpec, seed: int = 0, **settings: Any) -> SAC:
     play(agent, 6, np.random.default_rng(0), learn=False)
     random = torch.Generator().manual_seed(7)
     agent._parameters.flat.add_(torch.randn(agent._parameters.flat.shape, generator=random), alpha=0.3)
-    agent._target_parameters.flat.copy_(agent._critics_flat).add_(0.03)
+    agent._targets.flat.copy_(agent._followed.flat).add_(0.03)
     return agent
 
 
@@ -135,7 +136,7 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_losses(
     for each, before in slow.target.items():
         now = agent._parameters.value[each]
         expected = before + c.target_share * (now - before)
-        torch.testing.assert_close(agent._target_parameters.value[each], expected)
+        torch.testing.assert_close(agent._targets.value[each], expected)
 
 
 def test_only_termination_ends_the_future_and_a_cut_episode_goes_on_in_the_goal() -> None:
@@ -289,7 +290,7 @@ def test_a_saved_state_that_cannot_be_is_refused(part: str, change: Callable[[Te
 def test_a_run_that_goes_on_from_a_policy_alone_has_its_critics_as_targets() -> None:
     agent, copy = ready(MIXED), SAC(MIXED, SMALL_SAC, seed=5, rows=1)
     copy.load_policy_state(agent.policy_state())
-    assert torch.equal(copy._target_parameters.flat, agent._critics_flat)
+    assert torch.equal(copy._targets.flat, agent._followed.flat)
 
 
 class Pendulum:

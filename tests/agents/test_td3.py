@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ecs_rl.agents import ActMode, Composed, Continuous, PolicySpec, make_agent
 from ecs_rl.agents.replay import Batch
-from ecs_rl.agents.td3 import CRITICS, TD3
+from ecs_rl.agents.td3 import TD3
+from ecs_rl.agents.twin_critics import CRITICS
 from ecs_rl.errors import CheckpointError, CommandError
 
 TWO_PARTS = PolicySpec(("x", "y", "z"), Composed((Continuous(("turn", "push")), Continuous(("lift",)))))
