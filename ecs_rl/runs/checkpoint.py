@@ -83,6 +83,15 @@ def section(tensors: State, part: str) -> State:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
+def split_sections(tensors: State) -> dict[str, State]:
+    """Return the parts that `join_sections` joined, in one pass; the parts' names must have no slash."""
+    sections: dict[str, State] = {}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition("/")
+        sections.setdefault(part, {})[rest] = tensor
+    return sections
+
+
 def arrays_of(tensors: State) -> dict[str, NDArray[Any]]:
     """Return tensors as arrays that share their memory; ValueError for types that numpy lacks, such as bfloat16."""
     try:

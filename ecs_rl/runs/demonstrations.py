@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ecs_rl.agents.base import Demonstration
 from ecs_rl.errors import CheckpointError
 from ecs_rl.files import Folder
-from ecs_rl.runs.checkpoint import arrays_of, join_sections, read_sealed, sealed_pieces, section
+from ecs_rl.runs.checkpoint import arrays_of, join_sections, read_sealed, sealed_pieces, split_sections
 from ecs_rl.runs.manifest import Manifest, PolicyEntry
 from ecs_rl.runs.metadata import versions_here
 from ecs_rl.spaces import PolicySpec
@@ -94,9 +94,8 @@ def read_demonstrations(path: Path) -> Demonstrations:
     spec = manifest.policies[0].spec()
     try:
         facts = msgspec.convert(manifest.config.get("episodes"), list[_Fact])
-        episodes = tuple(
-            _episode(fact, arrays_of(section(tensors, f"{number:05}")), spec) for number, fact in enumerate(facts)
-        )
+        parts = split_sections(tensors)
+        episodes = tuple(_episode(fact, arrays_of(parts[f"{number:05}"]), spec) for number, fact in enumerate(facts))
         if len(tensors) != sum(len(_PARTS) + len(episode.terms) for episode in episodes):
             raise ValueError(f"it tells of {len(facts)} episodes and holds {len(tensors)} tensors")
     except (ValueError, KeyError) as error:

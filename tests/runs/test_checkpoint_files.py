@@ -29,6 +29,7 @@ from ecs_rl.runs import (
     sealed_pieces,
     section,
 )
+from ecs_rl.runs.checkpoint import split_sections
 from ecs_rl.runs.layout import step_checkpoints
 from ecs_rl.spaces import Continuous, Discrete, Members, Picture, PolicySpec
 
@@ -157,6 +158,7 @@ def test_sections_keep_names_apart() -> None:
     assert section(joined, "policy")["a/b"] == 1
     assert section(joined, "agent")["a/b"] == 0
     assert section(joined, "a") == {}
+    assert split_sections(joined) == {"policy": section(joined, "policy"), "agent": section(joined, "agent")}
 
 
 def interrupt(*_: object, **__: object) -> None:
