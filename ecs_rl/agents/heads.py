@@ -2,8 +2,8 @@
 
 Given a network's (rows, actions) output, a head says which action is `best`, draws one and gives its log-probability
 (`sample`), gives the log-probability of actions and the mean entropy (`forward`), and the loss's gradient by the output
-from those by the log-probabilities and by the mean entropy (`backward`, of the last `forward`). `shown` gives what a
-person is told of it: probabilities or means, and spreads.
+from those by the log-probabilities and by the mean entropy (`backward`, of the last `forward`). `describe` returns what
+a person sees of it: probabilities or means, and spreads.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import torch
 from torch import Tensor
 
 from ecs_rl.agents.base import Kind
+from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.spaces import ActionSpace, Composed, Discrete, spans
 
+SPREAD = "policy/log_std"
+"""The name of the logarithm of each lever's spread."""
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -57,7 +60,7 @@ class Categorical:
             grad.add_((self._log_p + self._entropy).mul_(self._p), alpha=per_row)
         return grad
 
-    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+    def describe(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return each choice's probability, and no spread."""
         return torch.softmax(output, -1), None
 
@@ -94,7 +97,7 @@ class Gaussian:
         self._log_std_grad.add_(entropy_grad)
         return (self._z / self._std).mul_(column)
 
-    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+    def describe(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the means and their (actions,) standard deviations."""
         return output, self._log_std.exp()
 
@@ -119,26 +122,26 @@ class Product:
 
     def sample(self, output: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return (rows, columns) drawn part by part, and the log-probability of all of it."""
-        told = [head.sample(output[:, outputs], generator) for head, _, outputs in self._heads]
-        actions, log_probs = zip(*told, strict=True)
+        drawn = [head.sample(output[:, outputs], generator) for head, _, outputs in self._heads]
+        actions, log_probs = zip(*drawn, strict=True)
         return _beside(actions), _sum(log_probs)
 
     def forward(self, output: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each row's whole action and the mean entropy."""
         taken = [(head, output[:, outputs], action[:, columns]) for head, columns, outputs in self._heads]
-        told = [h.forward(o, a.squeeze(1).long() if isinstance(h, Categorical) else a) for h, o, a in taken]
-        log_probs, entropies = zip(*told, strict=True)
+        numbers = [h.forward(o, a.squeeze(1).long() if isinstance(h, Categorical) else a) for h, o, a in taken]
+        log_probs, entropies = zip(*numbers, strict=True)
         return _sum(log_probs), _sum(entropies)
 
     def backward(self, log_prob_grad: Tensor, entropy_grad: float) -> Tensor:
         """Return the parts' gradients side by side."""
         return torch.cat([head.backward(log_prob_grad, entropy_grad) for head, *_ in self._heads], 1)
 
-    def shown(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
+    def describe(self, output: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return each choice's probability and each lever's mean, and the spreads, NaN for choices."""
-        told = [head.shown(output[:, outputs]) for head, _, outputs in self._heads]
-        spreads = [torch.full(does.shape[1:], math.nan) if spread is None else spread for does, spread in told]
-        return torch.cat([does for does, _ in told], 1), torch.cat(spreads)
+        parts = [head.describe(output[:, outputs]) for head, _, outputs in self._heads]
+        spreads = [torch.full(does.shape[1:], math.nan) if spread is None else spread for does, spread in parts]
+        return torch.cat([does for does, _ in parts], 1), torch.cat(spreads)
 
 
 def _beside(actions: Sequence[Tensor]) -> Tensor:
@@ -153,14 +156,21 @@ def _sum(parts: Sequence[Tensor]) -> Tensor:
 Head = Categorical | Gaussian | Product
 
 
-def head_of(space: ActionSpace, log_std: Tensor, log_std_grad: Tensor) -> Head:
-    """Return the head of an action space, with (levers,) spreads and their gradient, of which each part has its own."""
+def spread_shapes(space: ActionSpace) -> Shapes:
+    """Return the shape of the parameter that holds the spreads, none where there are no levers."""
+    return {SPREAD: (space.levers,)} if space.levers else {}
+
+
+def head_of(space: ActionSpace, parameters: Parameters) -> Head:
+    """Return the head of an action space whose spreads and their gradient lie in these parameters."""
+    none = torch.empty(0)
+    log_std, log_std_grad = parameters.value.get(SPREAD, none), parameters.grad.get(SPREAD, none)
     if not isinstance(space, Composed):
         return Categorical() if isinstance(space, Discrete) else Gaussian(log_std, log_std_grad)
     heads, first = [], 0
     for part, columns, outputs in spans(space):
-        mine = slice(first, first + part.levers)
-        first = mine.stop
-        head = Categorical() if isinstance(part, Discrete) else Gaussian(log_std[mine], log_std_grad[mine])
+        levers = slice(first, first + part.levers)
+        first = levers.stop
+        head = Categorical() if isinstance(part, Discrete) else Gaussian(log_std[levers], log_std_grad[levers])
         heads.append((head, columns, outputs))
     return Product(heads)

@@ -27,7 +27,7 @@ from torch import Tensor
 from ecs_rl.agents.base import PolicyOutput
 from ecs_rl.agents.config import IQLConfig
 from ecs_rl.agents.explain import log_probabilities
-from ecs_rl.agents.heads import head_of
+from ecs_rl.agents.heads import SPREAD, head_of, spread_shapes
 from ecs_rl.agents.imitation import LEAST_LOG_STD
 from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.networks import Shapes
@@ -38,8 +38,6 @@ from ecs_rl.agents.state import Parts
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
-SPREAD = "policy/log_std"
-"""The name of the logarithm of each lever's spread."""
 SMALLEST, LARGEST = -2.0, 0.5
 """Of the logarithm of a spread: a smaller one would let single transitions pull on the policy without limit."""
 MOST_LOG_WEIGHT = math.log(100.0)
@@ -59,12 +57,11 @@ class IQL(TwinCritics):
 
     def __init__(self, spec: PolicySpec, config: IQLConfig, *, seed: int, rows: int, threads: int = 1) -> None:
         super().__init__(spec, config, seed=seed, rows=rows)
-        self._value, p, none = self._stack(self._parameters, "value"), self._parameters, torch.empty(0)
+        self._value, self._head = self._stack(self._parameters, "value"), head_of(spec.actions, self._parameters)
         self._value.initialise(self._first, head_gain=1.0)
-        self._log_std = p.value.get(SPREAD, none)
+        self._log_std = self._parameters.value.get(SPREAD, torch.empty(0))
         self._log_std.fill_(config.log_std)
-        self._head = head_of(spec.actions, self._log_std, p.grad.get(SPREAD, none))
-        self._begin_steps(p)
+        self._begin_steps(self._parameters)
         self._scale = torch.zeros(1, dtype=torch.float64)  # the running mean square of u, 0 before the first step
         self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
 
@@ -87,8 +84,8 @@ class IQL(TwinCritics):
     def shapes(spec: PolicySpec, config: IQLConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
         policy, critics = network_shapes(spec, config, len(spec.actions.names))
-        spreads: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
-        return policy | spreads | critics | Stack.shapes("value", (len(spec.numbers), *config.hidden, 1))
+        value = Stack.shapes("value", (len(spec.numbers), *config.hidden, 1))
+        return policy | spread_shapes(spec.actions) | critics | value
 
     # --- acting -----------------------------------------------------------------------------------------------------
 
@@ -194,7 +191,7 @@ class IQL(TwinCritics):
         self._check_observation(observation, None)
         x = self.inputs(observation)
         value = self._value_for(observation, self._value(x)[0, :, 0].numpy())
-        does, spread = self._head.shown(self._policy_of(x))
+        does, spread = self._head.describe(self._policy_of(x))
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:

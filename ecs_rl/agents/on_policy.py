@@ -15,6 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,10 +27,10 @@ from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.curiosity import Curiosity
 from ecs_rl.agents.explain import log_probabilities
-from ecs_rl.agents.heads import Head, head_of
+from ecs_rl.agents.heads import SPREAD, head_of, spread_shapes
 from ecs_rl.agents.imitation import Examples, clone
 from ecs_rl.agents.learner import Learner
-from ecs_rl.agents.networks import Adam, Parameters, Shapes
+from ecs_rl.agents.networks import Adam, Shapes
 from ecs_rl.agents.normalise import RewardScaler
 from ecs_rl.agents.policy_heads import DISTRIBUTION
 from ecs_rl.agents.rollout import Rollout
@@ -42,8 +43,6 @@ ADAM_EPSILON = 1e-5
 """As in the code of PPO's paper; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
 UNIT = "value/unit"
 """The name of the reward that a value of 1 stands for; it is saved with the policy, older ones lack it."""
-SPREAD = "policy/log_std"
-"""The name of the logarithm of each lever's spread."""
 UNKNOWN = torch.tensor(math.nan, dtype=torch.float64)
 
 
@@ -76,7 +75,7 @@ class OnPolicy(Learner):
         super().__init__(spec, config, seed=seed, rows=rows, layout=() if config.network == "mlp" else spec.layout)
         p = self._parameters
         self._networks = actor_critic(
-            p, spec, config, head=self._head_in, workers=Workers(threads), generator=self._first
+            p, spec, config, head=partial(head_of, spec.actions), workers=Workers(threads), generator=self._first
         )
         self._head = self._networks.heads[0]
         self.spec = replace(self.spec, state=self._networks.state)
@@ -101,13 +100,7 @@ class OnPolicy(Learner):
     @staticmethod
     def shapes(spec: PolicySpec, config: PPOConfig) -> Shapes:
         """Return the shape of every parameter; nothing is made."""
-        log_std: Shapes = {SPREAD: (spec.actions.levers,)} if spec.actions.levers else {}
-        return shapes_of_actor_critic(spec, config) | log_std
-
-    def _head_in(self, parameters: Parameters) -> Head:
-        """Return a head whose spreads and their gradient lie in these parameters."""
-        none = torch.empty(0)
-        return head_of(self.spec.actions, parameters.value.get(SPREAD, none), parameters.grad.get(SPREAD, none))
+        return shapes_of_actor_critic(spec, config) | spread_shapes(spec.actions)
 
     @abstractmethod
     def gradient(self, batch: Minibatch) -> Tensor:
@@ -335,7 +328,7 @@ class OnPolicy(Learner):
         value = scaled.numpy().astype(np.float64)
         is_known = 0.0 < self._rewards.unit < math.inf and observation.shape[1] == self._width
         value *= self._rewards.unit if is_known else math.nan
-        does, spread = self._head.shown(output)
+        does, spread = self._head.describe(output)
         return PolicyOutput(self._head.kind, does.numpy(), None if spread is None else spread.numpy(), value)
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from ecs_rl.agents.heads import Categorical, Gaussian, head_of
+from ecs_rl.agents.heads import SPREAD, Categorical, Gaussian, head_of
+from ecs_rl.agents.networks import Parameters
 from ecs_rl.agents.ppo import clipped_objective
 from ecs_rl.spaces import TRIGGER, Composed, Continuous, Discrete, Part, spans
 
@@ -115,12 +116,19 @@ def drawn(space: Composed, rows: int) -> torch.Tensor:
     return torch.where(action == action.round(), action, action * 2)
 
 
+def spreads(log_std: torch.Tensor) -> Parameters:
+    """Return parameters that hold these spreads, and a gradient that is not theirs."""
+    parameters = Parameters({SPREAD: tuple(log_std.shape)} if len(log_std) else {}, log_std)
+    parameters.flat_grad.fill_(99.0)
+    return parameters
+
+
 @pytest.mark.parametrize("parts", MIXTURES)
 def test_log_probabilities_and_entropy_of_a_mixture_equal_a_plain_loop_over_its_parts(parts: tuple[Part, ...]) -> None:
     space = Composed(parts)
     output, action = torch.randn(20, len(space.names), generator=random(1)) * 2, drawn(space, 20)
     log_std = torch.linspace(-1.0, 0.5, space.levers)
-    log_prob, entropy = head_of(space, log_std, torch.zeros(space.levers)).forward(output, action)
+    log_prob, entropy = head_of(space, spreads(log_std)).forward(output, action)
     entropies = []
     for row in range(20):
         outputs, columns, stds = (iter(t.tolist()) for t in (output[row], action[row], log_std.exp()))
@@ -163,13 +171,13 @@ def test_the_gradient_of_the_whole_loss_of_a_mixture_equals_autograd(parts: tupl
     surrogate = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
     (-surrogate - 0.3 * entropy.mean()).backward()  # type: ignore[no-untyped-call]
 
-    log_std_grad = torch.full((space.levers,), 99.0)
-    head = head_of(space, log_std.detach(), log_std_grad)
+    parameters = spreads(log_std.detach())
+    head = head_of(space, parameters)
     mine, _ = head.forward(output.detach(), action)
     grad = head.backward(clipped_objective((mine - old).exp(), advantage, 0.2)[1], -0.3)
     torch.testing.assert_close(grad, output.grad, rtol=1e-4, atol=1e-6)
     if space.levers:
-        torch.testing.assert_close(log_std_grad, log_std.grad, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(parameters.grad[SPREAD], log_std.grad, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("parts", MIXTURES)
@@ -177,7 +185,7 @@ def test_what_is_drawn_of_a_mixture_is_an_action_with_the_log_probability_that_i
     parts: tuple[Part, ...],
 ) -> None:
     space = Composed(parts)
-    head = head_of(space, torch.linspace(-1.0, 0.5, space.levers), torch.zeros(space.levers))
+    head = head_of(space, spreads(torch.linspace(-1.0, 0.5, space.levers)))
     output = torch.randn(50, len(space.names), generator=random(1))
     action, log_prob = head.sample(output, random(2))
     assert space.wrong(action.numpy(), 50) is None

@@ -13,9 +13,9 @@ from agents_helpers import MOTORS as LEVERS
 from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
 from ecs_rl.agents.base import Demonstration, Imitating
 from ecs_rl.agents.dqn import DQN
+from ecs_rl.agents.heads import SPREAD
 from ecs_rl.agents.imitation import LEAST_LOG_STD, transitions
 from ecs_rl.agents.iql import IQL
-from ecs_rl.agents.on_policy import SPREAD
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.agents.sac import SAC
 from ecs_rl.agents.td3 import TD3

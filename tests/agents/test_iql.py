@@ -13,7 +13,8 @@ from torch import Tensor
 
 from ecs_rl.agents import ActMode, Composed, Continuous, Discrete, Experience, PolicySpec, make_agent
 from ecs_rl.agents.base import Demonstration
-from ecs_rl.agents.iql import IQL, LARGEST, SMALLEST, SPREAD
+from ecs_rl.agents.heads import SPREAD
+from ecs_rl.agents.iql import IQL, LARGEST, SMALLEST
 from ecs_rl.agents.replay import Batch
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.spaces import spans
