@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ecs_rl.agents.build import build, shapes_of
 from ecs_rl.agents.config import PPOConfig
-from ecs_rl.agents.explain import traced
 from ecs_rl.agents.heads import Head
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import Network, Parameters, Recurrent, Shapes
@@ -284,7 +283,7 @@ class Separate(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(traced(self._policy, self._policy_inputs(x), state[:, : self._split]), x)
+        return self._mask(_traced(self._policy, self._policy_inputs(x), state[:, : self._split]), x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
@@ -338,7 +337,7 @@ class Shared(ActorCritic):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(traced(self._net, x, state)[:, :-1], x)
+        return self._mask(_traced(self._net, x, state)[:, :-1], x)
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (net,), head = self.nets(part), self.heads[part]
@@ -362,6 +361,10 @@ class Shared(ActorCritic):
 
 def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     return cast(Recurrent, net).step(x, state) if state.shape[1] else (cast(Network, net)(x), state)
+
+
+def _traced(net: Network | Recurrent, x: Tensor, state: Tensor) -> Tensor:
+    return cast(Recurrent, net).traced(x, state) if state.shape[1] else cast(Network, net).traced(x)
 
 
 def _rows(seen: Seen, rows: slice) -> Seen:

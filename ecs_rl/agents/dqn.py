@@ -22,7 +22,6 @@ from torch import Tensor
 from ecs_rl.agents.action_values import ActionValues, Choices, MeanFit
 from ecs_rl.agents.base import Demonstration, PolicyOutput
 from ecs_rl.agents.config import DQNConfig, learning_rate
-from ecs_rl.agents.explain import traced
 from ecs_rl.agents.imitation import Batch as Example
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import MLP, Parameters, Shapes
@@ -187,7 +186,7 @@ class DQN(ReplayLearner):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's value, by operations that autograd follows."""
-        return self._mask(self._values.mixed(traced(self._policy_q, x, state)), x)
+        return self._mask(self._values.mixed(self._policy_q.traced(x)), x)
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

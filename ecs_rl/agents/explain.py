@@ -40,26 +40,10 @@ def pulls(agent: object, observation: Floats, outputs: Sequence[int], state: Flo
         return None
     with torch.inference_mode(False), torch.enable_grad():
         x = agent.inputs(observation).clone().requires_grad_()
-        try:
-            followed = agent.traced(x, torch.tensor(state, dtype=torch.float32))
-        except NotTraceable:
-            return None
+        followed = agent.traced(x, torch.tensor(state, dtype=torch.float32))
         slopes = [torch.autograd.grad(followed[0, output], x, retain_graph=True)[0][0] for output in outputs]
         pulled = [slope * x.detach()[0] for slope in slopes]
     return np.stack([each.numpy() for each in pulled]) if pulled else np.zeros((0, x.shape[1]), np.float32)
-
-
-class NotTraceable(Exception):
-    """A network lets nobody follow its output back to its inputs."""
-
-
-def traced(network: object, x: Tensor, state: Tensor) -> Tensor:
-    """Return (rows, outputs) of a network, with a memory or without, by operations that autograd follows."""
-    follow = getattr(network, "traced", None)
-    if follow is None:
-        raise NotTraceable
-    output: Tensor = follow(x, state) if state.shape[1] else follow(x)
-    return output
 
 
 def log_probabilities(output: Tensor, space: ActionSpace) -> Tensor:

@@ -112,6 +112,9 @@ class Network(Protocol):
     def __call__(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) for (rows, inputs) and remember nothing; a row's result needs no other row."""
 
+    def traced(self, x: Tensor) -> Tensor:
+        """Return the same by operations that autograd follows back to `x`."""
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the same, and remember what `backward` needs."""
 
@@ -132,6 +135,9 @@ class Recurrent(Protocol):
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs), and what is remembered from here on, for (rows, inputs) and (rows, state)."""
+
+    def traced(self, x: Tensor, state: Tensor) -> Tensor:
+        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
         """Return (ticks, rows, outputs) of sequences, (ticks, rows, inputs), and remember what `backward` needs.

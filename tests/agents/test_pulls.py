@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, KINDS, SMALL_PPO, play, small_agent, some_observation
+from agents_helpers import CHOICES, KINDS, play, small_agent, some_observation
 from numpy.typing import NDArray
 from torch import nn
 
@@ -118,6 +118,3 @@ def test_an_agent_that_cannot_tell_says_nothing() -> None:
 
     assert not isinstance(Opaque(), Traceable)
     assert pulls(Opaque(), np.zeros((1, 3), np.float32), [0], np.zeros((1, 0), np.float32)) is None
-    agent: Any = PPO(CHOICES, SMALL_PPO, seed=0, rows=8)
-    agent._networks._policy = lambda x: x  # a network behind the protocol that cannot be followed
-    assert pulls(agent, some_observation(np.random.default_rng(0), 1), [0], np.zeros((1, 0), np.float32)) is None
