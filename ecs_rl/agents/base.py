@@ -115,11 +115,6 @@ class Demonstration:
     terms: Mapping[str, Floats] = field(default_factory=dict)
     """(ticks,) What each named term of the reward earned; empty where that is not known."""
 
-    @property
-    def shown(self) -> Bools:
-        """The name of `imitated` in earlier versions, which a user's algorithm may read."""
-        return self.imitated
-
     def __len__(self) -> int:
         return len(self.action)
 
