@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import torch
 from torch import nn
 
-from ecs_rl.agents.config import Activation, OwnNetwork
+from ecs_rl.agents.config import OwnNetwork, PPOConfig
 from ecs_rl.agents.gru import GRU
 from ecs_rl.agents.layout_modules import Attention, Convolution
 from ecs_rl.agents.modules import ModuleNetwork, RecurrentModule, isolated, made, shapes_of_module, state_of
@@ -18,27 +17,7 @@ from ecs_rl.errors import CommandError
 from ecs_rl.spaces import PolicySpec
 
 
-class NetworkSettings(Protocol):
-    """What networks need to know, of an algorithm's settings."""
-
-    @property
-    def network(self) -> str:
-        """The name of one that comes with the project, or an `OwnNetwork`."""
-
-    @property
-    def hidden(self) -> tuple[int, ...]:
-        """The width of each hidden layer."""
-
-    @property
-    def activation(self) -> Activation:
-        """What stands between two layers."""
-
-    @property
-    def state(self) -> int:
-        """Numbers that a gru remembers for each row."""
-
-
-def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings) -> Shapes:
+def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: PPOConfig) -> Shapes:
     """Return the shape of each parameter for `sizes`, inputs and outputs; only a module is made to ask it."""
     inputs, outputs = sizes
     match str(settings.network):
@@ -54,7 +33,7 @@ def shapes_of(name: str, sizes: tuple[int, int], spec: PolicySpec, settings: Net
 
 
 def build(
-    parameters: Parameters, name: str, sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings
+    parameters: Parameters, name: str, sizes: tuple[int, int], spec: PolicySpec, settings: PPOConfig
 ) -> Network | Recurrent:
     """Return a network that lives in these parameters, which have its shapes; nothing is drawn yet."""
     layers = len(settings.hidden) + 1
@@ -68,7 +47,7 @@ def build(
     return kind(parameters, name, make, sizes[1])
 
 
-def _module(sizes: tuple[int, int], spec: PolicySpec, settings: NetworkSettings) -> Callable[[], nn.Module]:
+def _module(sizes: tuple[int, int], spec: PolicySpec, settings: PPOConfig) -> Callable[[], nn.Module]:
     """Return what makes the module; torch's global random numbers are as they were after each."""
     network = settings.network
     if isinstance(network, OwnNetwork):
