@@ -64,7 +64,8 @@ class DQN(ReplayLearner):
     def refuses(spec: PolicySpec) -> str:
         """Return why it cannot learn such a policy, '' if it can."""
         levers = [name for part in spec.actions.parts if isinstance(part, Continuous) for name in part.names]
-        reason = f"{', '.join(levers)} {'is a lever' if len(levers) == 1 else 'are levers'}: use sac or ppo"
+        use = "sac, td3 or ppo" if len(levers) == len(spec.actions.names) else "sac or ppo"
+        reason = f"{', '.join(levers)} {'is a lever' if len(levers) == 1 else 'are levers'}: use {use}"
         if spec.critic_sees:
             return "has no critic that could see more: leave critic_sees out, or take ppo or sac"
         return f"can only choose between options, but {reason}" if levers else ""

@@ -291,8 +291,8 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
         what has one per arena goes to all. A member that is not here is out: it earns nothing and nothing is learned
         from it until it is placed again; an end with (arenas, count) truths lets members leave.
 
-        With `critic_sees` the critic of PPO, SAC and TD3 sees these sensors too while it learns. What acts sees `sees`
-        alone, so that a pilot needs no more than that. `critic_sees="team"`: what all members of the kind see.
+        With `critic_sees` the critic of PPO, SAC, TD3 and IQL sees these sensors too while it learns. What acts sees
+        `sees` alone, so that a pilot needs no more than that. `critic_sees="team"`: what all members of the kind see.
         """
         name = name if name is not None else of.name if isinstance(of, Role) else "agent"
         plain("an agent", name), plain("a policy", policy)

@@ -63,7 +63,7 @@ def test_an_unknown_agent_is_refused_with_the_nearest_name() -> None:
 
 
 def test_dqn_refuses_levers_and_says_what_to_use() -> None:
-    with pytest.raises(CommandError, match="but turn, push are levers: use sac or ppo"):
+    with pytest.raises(CommandError, match="but turn, push are levers: use sac, td3 or ppo"):
         make_agent("dqn", PolicySpec(("x",), Continuous(("turn", "push"))), DQNConfig(), seed=0, rows=1)
 
 

@@ -42,7 +42,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["balance", "--config", "none.toml"], "--config none.toml: cannot be read"),
         (
             ["swingup", "--agent", "dqn"],
-            "--agent dqn can only choose between options, but push is a lever: use sac or ppo",
+            "--agent dqn can only choose between options, but push is a lever: use sac, td3 or ppo",
         ),
         ([], "SCENE is missing"),
     ],
