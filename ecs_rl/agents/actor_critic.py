@@ -95,8 +95,8 @@ def actor_critic(
         widths, kind = {"policy": outputs, "value": 1}, Separate
         gains = {"policy": torch.tensor(POLICY_GAIN), "value": torch.tensor(1.0)}
 
-    def make(mine: Parameters) -> tuple[Network | Recurrent, ...]:
-        return tuple(build(mine, name, (inputs[name], width), spec, config) for name, width in widths.items())
+    def make(part: Parameters) -> tuple[Network | Recurrent, ...]:
+        return tuple(build(part, name, (inputs[name], width), spec, config) for name, width in widths.items())
 
     networks = kind(parameters, make, head, workers, spec=spec, by_parts=config.network == "mlp")
     for net, gain in zip(networks.nets(0), gains.values(), strict=True):
@@ -147,11 +147,11 @@ class ActorCritic(ABC):
     def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
         """Return the networks that see this part of a batch."""
         while part >= len(self._nets):
-            mine = self._parameters[0].beside()
-            self._parameters.append(mine)
-            self._nets.append(self._make(mine))
-            self.heads.append(self._make_head(mine))
-            self._grads.append(self._grads_of(mine))
+            parameters = self._parameters[0].beside()
+            self._parameters.append(parameters)
+            self._nets.append(self._make(parameters))
+            self.heads.append(self._make_head(parameters))
+            self._grads.append(self._grads_of(parameters))
         return self._nets[part]
 
     def _policy_inputs(self, x: Tensor) -> Tensor:
@@ -185,16 +185,16 @@ class ActorCritic(ABC):
         return torch.cat(self._done(jobs, len(x)))
 
     def learn(self, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> tuple[Tensor, Tensor]:
-        """Write the gradient of every parameter; return what the policy's steps told, added up, and the value's loss.
+        """Write the gradient of every parameter; return the numbers of the policy's steps and the value's loss, added.
 
         Each part of the rows is a job of its own or two; their gradients are added in the order of the parts.
         """
         parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
         jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
-        told, losses = zip(*self._pairs(self._done(jobs, len(seen))), strict=True)
+        numbers, losses = zip(*self._pairs(self._done(jobs, len(seen))), strict=True)
         for other in self._parameters[1 : len(parts)]:
             self._parameters[0].flat_grad.add_(other.flat_grad)
-        return _added(told), _added(losses)
+        return _added(numbers), _added(losses)
 
     def _done(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
         """Return the numbers of all jobs, whose gradients are written then; other processes may do some of them."""
@@ -202,17 +202,17 @@ class ActorCritic(ABC):
             return self._done_here(jobs, rows)
 
         def work(some: Sequence[int]) -> list[Tensor]:
-            told = self._workers.all([jobs[i].work for i in some], rows)
-            return [torch.cat([*jobs[i].grad, each]) for i, each in zip(some, told, strict=True)]
+            results = self._workers.all([jobs[i].work for i in some], rows)
+            return [torch.cat([*jobs[i].grad, each]) for i, each in zip(some, results, strict=True)]
 
-        told = list[Tensor]()
+        results = list[Tensor]()
         for job, numbers in zip(jobs, self.exchange(len(jobs), work), strict=True):
             at = 0
             for grad in job.grad:
                 grad.copy_(numbers[at : at + len(grad)])
                 at += len(grad)
-            told.append(numbers[at:])
-        return told
+            results.append(numbers[at:])
+        return results
 
     def _done_here(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
         """Return the numbers of all jobs, which only this process does."""
@@ -231,8 +231,8 @@ class ActorCritic(ABC):
         """Return the gradients that each of the jobs for a part writes."""
 
     @abstractmethod
-    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        """Return what the policy's step told and the value's loss of each part, from the numbers of all jobs."""
+    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        """Return the numbers of the policy's step and the value's loss of each part, from the results of all jobs."""
 
 
 class Separate(ActorCritic):
@@ -262,20 +262,20 @@ class Separate(ActorCritic):
         net, parts = cast(Network, self._policy), parts_of(len(x))
         if len(parts) == 1 or not self._by_parts:
             return self._mask(net(self._policy_inputs(x)), x)
-        own = self._policy_inputs(x)
-        jobs = [Job(partial(net, own[p]), []) for p in parts]
+        inputs = self._policy_inputs(x)
+        jobs = [Job(partial(net, inputs[p]), []) for p in parts]
         outputs = torch.cat(done(jobs, len(x))).reshape(len(x), -1)
         return self._mask(outputs, x)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
-        mine, theirs = (
+        steps = (
             partial(_step, self._policy, self._policy_inputs(x), state[:, : self._split]),
             partial(_step, self._value, x, state[:, self._split :]),
         )
-        (output, kept), (told, also) = self._workers.all([mine, theirs], len(x))
-        after = torch.cat([kept, also], 1) if self.state else state
-        return self._mask(output, x), told.squeeze(1), after
+        (output, policy_state), (value, value_state) = self._workers.all(steps, len(x))
+        after = torch.cat([policy_state, value_state], 1) if self.state else state
+        return self._mask(output, x), value.squeeze(1), after
 
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
@@ -287,17 +287,17 @@ class Separate(ActorCritic):
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
-        mine = _part_of(_rows(seen, rows), slice(0, self._split), self._policy_width)
-        theirs = _part_of(_rows(seen, rows), slice(self._split, None))
+        by_policy = _part_of(_rows(seen, rows), slice(0, self._split), self._policy_width)
+        by_value = _part_of(_rows(seen, rows), slice(self._split, None))
 
         def learn_policy() -> Tensor:
-            told, grad = policy_step(head, rows, self._mask(_forward(policy, mine), inputs_of(mine)))
-            _backward(policy, mine, grad)
-            return told.reshape(-1)
+            numbers, grad = policy_step(head, rows, self._mask(_forward(policy, by_policy), inputs_of(by_policy)))
+            _backward(policy, by_policy, grad)
+            return numbers.reshape(-1)
 
         def learn_value() -> Tensor:
-            loss, grad = value_step(rows, _forward(value, theirs).squeeze(1))
-            _backward(value, theirs, grad.unsqueeze(1))
+            loss, grad = value_step(rows, _forward(value, by_value).squeeze(1))
+            _backward(value, by_value, grad.unsqueeze(1))
             return loss.reshape(1)
 
         for_policy, for_value = self._grads[part]
@@ -309,8 +309,8 @@ class Separate(ActorCritic):
 
         return parameters.grad_of(lambda name: not is_value(name)), parameters.grad_of(is_value)
 
-    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        return zip(told[::2], (loss[0] for loss in told[1::2]), strict=True)
+    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        return zip(results[::2], (loss[0] for loss in results[1::2]), strict=True)
 
 
 class Shared(ActorCritic):
@@ -341,22 +341,22 @@ class Shared(ActorCritic):
 
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         (net,), head = self.nets(part), self.heads[part]
-        mine = _rows(seen, rows)
+        batch = _rows(seen, rows)
 
         def learn() -> Tensor:
-            output = _forward(net, mine)
+            output = _forward(net, batch)
             loss, value_grad = value_step(rows, output[:, -1])
-            told, grad = policy_step(head, rows, self._mask(output[:, :-1], inputs_of(mine)))
-            _backward(net, mine, torch.cat([grad, value_grad.unsqueeze(1)], 1))
-            return torch.cat([told.reshape(-1), loss.reshape(1)])
+            numbers, grad = policy_step(head, rows, self._mask(output[:, :-1], inputs_of(batch)))
+            _backward(net, batch, torch.cat([grad, value_grad.unsqueeze(1)], 1))
+            return torch.cat([numbers.reshape(-1), loss.reshape(1)])
 
         return [Job(learn, *self._grads[part])]
 
     def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
         return ([parameters.flat_grad],)
 
-    def _pairs(self, told: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        return ((each[:-1], each[-1]) for each in told)
+    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
+        return ((each[:-1], each[-1]) for each in results)
 
 
 def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -380,8 +380,8 @@ def inputs_of(seen: Seen) -> Tensor:
 def _added(numbers: Sequence[Tensor]) -> Tensor:
     """Return the sum, in this order."""
     total = numbers[0]
-    for each in numbers[1:]:
-        total = total + each
+    for number in numbers[1:]:
+        total = total + number
     return total
 
 

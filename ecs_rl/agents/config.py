@@ -54,9 +54,9 @@ class OwnNetwork(str):
 
     def __new__(cls, name: str, make: Callable[..., Any], sha256: str = "") -> OwnNetwork:
         """Return the name with what it stands for."""
-        own = super().__new__(cls, name)
-        own.make, own.sha256 = make, sha256
-        return own
+        network = super().__new__(cls, name)
+        network.make, network.sha256 = make, sha256
+        return network
 
     def __reduce__(self) -> Any:
         return OwnNetwork, (str(self), self.make, self.sha256)

@@ -32,7 +32,7 @@ class GRU:
         self._u, self._b, self._w, self._c = (value[f"{name}/{part}"] for part in PARTS)
         self._u_grad, self._b_grad, self._w_grad, self._c_grad = (grad[f"{name}/{part}"] for part in PARTS)
         self.state = len(self._b)
-        self._kept: tuple[Array, ...] = ()
+        self._forwarded: tuple[Array, ...] = ()
         self._head_inputs = torch.empty(0)
 
     @staticmethod
@@ -81,13 +81,13 @@ class GRU:
             for array, numbers in zip(arrays, self._tick(gates[t], product.numpy(), starts[t]), strict=True):
                 array[t] = numbers
             memory = arrays[0][t]
-        self._kept = (goes_on, starts, *arrays[1:])
+        self._forwarded = (goes_on, starts, *arrays[1:])
         self._head_inputs = after.flatten(0, 1)
         return torch.addmm(self._c, self._head_inputs, self._w.t()).view(ticks, rows, -1)
 
     def backward(self, grad: Tensor) -> None:
         """Write the gradient of every parameter, through all ticks, given that of the last `forward`'s outputs."""
-        goes_on, before, r, z, n, inner = self._kept
+        goes_on, before, r, z, n, inner = self._forwarded
         by_output = grad.flatten(0, 1)
         weight_gradient(by_output, self._head_inputs, self._w_grad)
         torch.sum(by_output, 0, out=self._c_grad)

@@ -73,9 +73,9 @@ class IQL(TwinCritics):
         self._states, x = torch.zeros(2 * b, n), torch.zeros(2 * b, n + k)
         self._before, self._after = self._states.numpy().reshape(2, b, n)
         self._judged, self._levers = x.numpy().reshape(2, b, n + k)[:, :, :n], x.numpy().reshape(2, b, n + k)[:, :, n:]
-        own, rows = self._policy_width, 2 * b if self.config.value == "policy" else b
+        rows = 2 * b if self.config.value == "policy" else b
         self._value_pass = Pass(self._value, self._states, back=b, learns=b)
-        self._policy_pass = Pass(self._policy, self._states[:b, :own], back=b, learns=b)
+        self._policy_pass = Pass(self._policy, self._states[:b, : self._policy_width], back=b, learns=b)
         self._critics_pass = Pass(self._critics, x[:b], back=b, learns=b)
         self._target_pass = Pass(self._target_critics, x[:rows])
         self._row = np.arange(b)

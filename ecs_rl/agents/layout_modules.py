@@ -69,17 +69,17 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return (rows, outputs)."""
         seen = [x[:, s.first : s.first + s.size].reshape(-1, s.most, s.numbers) for s in self._sets]
-        own = self.own(x[:, self._plain])
+        plain = self.own(x[:, self._plain])
         nobody = self.nobody.expand(len(x), 1, -1)
-        each = torch.cat([nobody, *(look(part) for look, part in zip(self.members, seen, strict=True))], 1)
+        members = torch.cat([nobody, *(look(part) for look, part in zip(self.members, seen, strict=True))], 1)
         absent = torch.cat([torch.zeros(len(x), 1, dtype=torch.bool), *(part[..., 0] < 0.5 for part in seen)], 1)
         asks, keys, tells = (
-            self._by_head(part) for part in (self.asks(own).unsqueeze(1), self.keys(each), self.tells(each))
+            self._by_head(part) for part in (self.asks(plain).unsqueeze(1), self.keys(members), self.tells(members))
         )
         score = asks @ keys.transpose(2, 3) / keys.shape[-1] ** 0.5
         share = score.masked_fill(absent[:, None, None], float("-inf")).softmax(-1)
         summary = (share @ tells).flatten(1)
-        return self.head(self.body(torch.cat([own, summary], 1)))  # type: ignore[no-any-return]
+        return self.head(self.body(torch.cat([plain, summary], 1)))  # type: ignore[no-any-return]
 
     def _by_head(self, x: Tensor) -> Tensor:
         """Return (rows, members, width) as (rows, heads, members, width of a head)."""

@@ -72,8 +72,8 @@ class Algorithm:
 
 
 AGENTS: dict[str, Algorithm] = {
-    each.name: each
-    for each in (
+    algorithm.name: algorithm
+    for algorithm in (
         Algorithm("ppo", PPOConfig, "ecs_rl.agents.ppo:PPO"),
         Algorithm("dqn", DQNConfig, "ecs_rl.agents.dqn:DQN"),
         Algorithm("sac", SACConfig, "ecs_rl.agents.sac:SAC"),

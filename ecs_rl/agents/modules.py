@@ -33,7 +33,7 @@ class ModuleNetwork:
         """Let the module that `make` returns live in the parameters under this name."""
         self._make, self._outputs = make, outputs
         self._module = make()
-        self._told = f"the network {type(self._module).__name__}"
+        self._source = f"the network {type(self._module).__name__}"
         self._parameters = list(self._module.parameters())
         for own, parameter in self._module.named_parameters():
             parameter.data, parameter.grad = parameters.value[f"{name}/{own}"], parameters.grad[f"{name}/{own}"]
@@ -89,7 +89,7 @@ class ModuleNetwork:
             self._output = self._module(self._x)
 
     def _sound(self, output: Tensor, rows: int) -> Tensor:
-        check_output(self._told, output, (rows, self._outputs))
+        check_output(self._source, output, (rows, self._outputs))
         return output
 
 
@@ -104,7 +104,7 @@ class RecurrentModule(ModuleNetwork):
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs), and what is remembered from here on; DivergedError where a number is not finite."""
         output, after = self._module(x, state)
-        check_output(f"the state of {self._told}", after, (len(x), self.state))
+        check_output(f"the state of {self._source}", after, (len(x), self.state))
         return self._sound(output, len(x)), after
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:  # type: ignore[override]

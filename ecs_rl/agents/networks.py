@@ -183,8 +183,8 @@ class MLP:
     def initialise_evenly(self, generator: torch.Generator) -> None:
         """Draw weights and biases evenly, within one over the root of their layer's inputs: torch's own way."""
         for weight, bias in self._first_drawn:
-            for each in (weight, bias):
-                each.uniform_(-1.0, 1.0, generator=generator).div_(math.sqrt(weight.shape[1]))
+            for parameter in (weight, bias):
+                parameter.uniform_(-1.0, 1.0, generator=generator).div_(math.sqrt(weight.shape[1]))
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the output for a batch and remember nothing."""

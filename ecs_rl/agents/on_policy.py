@@ -285,14 +285,14 @@ class OnPolicy(Learner):
             if not self._shuffled:
                 flat = {name: rollout.flat(name) for name in ("observation", *names)}
                 self._shuffled = {name: tensor.index_select(0, self._order) for name, tensor in flat.items()}
-            own = {name: self._shuffled[name][part] for name in names}
-            return Minibatch(self._shuffled["observation"][part], total=part.stop - part.start, **own)
+            columns = {name: self._shuffled[name][part] for name in names}
+            return Minibatch(self._shuffled["observation"][part], total=part.stop - part.start, **columns)
         rows = self._order[part]
         counts = rollout.tensors["valid"].index_select(1, rows).flatten().nonzero().squeeze(1)
         flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in names}
         seen = Sequences(*rollout.sequences(rows), counts + rollout.lead.size * len(rows))
-        own = {name: tensor.index_select(0, counts) for name, tensor in flat.items()}
-        return Minibatch(seen, total=len(counts), **own)
+        columns = {name: tensor.index_select(0, counts) for name, tensor in flat.items()}
+        return Minibatch(seen, total=len(counts), **columns)
 
     def _end(self, lr: float) -> None:
         """Note the update's mean numbers and make room for the next rollout."""

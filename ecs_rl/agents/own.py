@@ -72,10 +72,10 @@ def _checked(kind: Any) -> tuple[str, type[Any]]:
 
 def _check_method(kind: type, method: str, arguments: tuple[str, ...]) -> None:
     signature = f"{method}({', '.join(('self', *arguments))})"
-    own = getattr(kind, method, None)
-    if not callable(own) or getattr(own, "__module__", "") == PROTOCOL:
+    function = getattr(kind, method, None)
+    if not callable(function) or getattr(function, "__module__", "") == PROTOCOL:
         raise ValueError(f"it has no method {signature}; see Agent in ecs_rl/agents/base.py")
-    if unfit := _unfit(own, None, *arguments):
+    if unfit := _unfit(function, None, *arguments):
         raise ValueError(f"{method} must be called as {signature}: {unfit}")
 
 
@@ -91,13 +91,13 @@ def _unfit(function: Any, *arguments: object, **named: object) -> str:
 def _check_config(name: str, config: type[Any]) -> None:
     """Refuse settings that a command line cannot give, or that have no default, or one that does not fit."""
     hints = hints_of(config)
-    for each in fields(config):
-        where = f"Config.{each.name}"
-        hint = hints.get(each.name)
+    for setting in fields(config):
+        where = f"Config.{setting.name}"
+        hint = hints.get(setting.name)
         if hint is None or not _readable(hint):
             raise ValueError(f"{where}: settings are {SETTINGS}, each at its own type")
-        if each.default is MISSING and each.default_factory is MISSING:
-            raise ValueError(f"{where} needs a default, as in: {each.name}: float = 0.1")
+        if setting.default is MISSING and setting.default_factory is MISSING:
+            raise ValueError(f"{where} needs a default, as in: {setting.name}: float = 0.1")
     config_now = config()
     for key, hint in hints.items():
         fitted(f"{name}.{key}", getattr(config_now, key), hint)

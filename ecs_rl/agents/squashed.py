@@ -41,8 +41,8 @@ class Squashed:
         log_slope = LOG_FOUR - twice - 2.0 * np.log1p(faded)
         self._slope = np.exp(log_slope)
         self.action = np.tanh(u)
-        each = 0.5 * noise * noise + bounded + log_slope
-        self.log_prob = -each.sum(1) - mean.shape[1] * HALF_LOG_TWO_PI
+        by_lever = 0.5 * noise * noise + bounded + log_slope
+        self.log_prob = -by_lever.sum(1) - mean.shape[1] * HALF_LOG_TWO_PI
 
     def backward(self, action_grad: Floats, log_prob_grad: float, rows: int) -> tuple[Floats, Floats]:
         """Return the loss's gradient by means and logarithms of spreads, for the first `rows`.
@@ -88,8 +88,8 @@ class Layout:
         self.kind: Kind = "levers" if not choices else "mixture" if isinstance(space, Composed) else "probabilities"
         self._lever_columns = [i for _, columns, _ in levers for i in range(columns.start, columns.stop)]
         self._choice_columns = [columns.start for _, columns, _ in choices]
-        ours = [i for _, _, outputs in (*levers, *choices) for i in range(outputs.start, outputs.stop)]
-        self._place = np.argsort(np.array(ours))  # of each output of the space among levers and options
+        order = [i for _, _, outputs in (*levers, *choices) for i in range(outputs.start, outputs.stop)]
+        self._place = np.argsort(np.array(order))  # of each output of the space among levers and options
         self._picked = np.array(list(product(*map(range, sizes))), np.float32)  # (combined, choices)
         self._most = np.array(sizes, np.float32) - 1.0
         self._strides = np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.float32)

@@ -97,12 +97,12 @@ def check_fits(given: State, expected: State, growing: Collection[str] = (), wha
     problems = [f"{name} is missing" for name in sorted(expected.keys() - given.keys())]
     problems += [f"{name} is unknown" for name in sorted(given.keys() - expected.keys())]
     for name in sorted(expected.keys() & given.keys()):
-        ours, theirs = expected[name], given[name]
+        wanted, saved = expected[name], given[name]
         skip = 1 if name in growing else 0
-        if ours.ndim != theirs.ndim or ours.shape[skip:] != theirs.shape[skip:]:
-            problems.append(f"{name} has shape {tuple(theirs.shape)}, this {what}'s has {tuple(ours.shape)}")
-        elif ours.dtype != theirs.dtype:
-            problems.append(f"{name} holds {theirs.dtype}, this {what}'s {ours.dtype}")
+        if wanted.ndim != saved.ndim or wanted.shape[skip:] != saved.shape[skip:]:
+            problems.append(f"{name} has shape {tuple(saved.shape)}, this {what}'s has {tuple(wanted.shape)}")
+        elif wanted.dtype != saved.dtype:
+            problems.append(f"{name} holds {saved.dtype}, this {what}'s {wanted.dtype}")
     if problems:
         message = f"the saved {what} does not fit this one (other scene, arenas or settings?)"
         raise CheckpointError(f"{message}: {_some(problems)}")

@@ -50,12 +50,12 @@ class SumTree:
         if not self.total > 0.0:
             raise ValueError("a sum tree without any weight has no row to draw")
         rows, left = np.zeros(len(points), np.int64), points.copy()
-        for each in reversed(self._before):
-            before = each.take(rows, axis=0)
+        for level in reversed(self._before):
+            before = level.take(rows, axis=0)
             # Below the sum, so that the last child that begins at or before the point has a weight of its own.
             np.minimum(left, np.nextafter(before[:, -1], 0.0), out=left)
             child = (before <= left[:, None]).argmin(axis=1) - 1
-            left -= each.take(rows * (FAN + 1) + child)
+            left -= level.take(rows * (FAN + 1) + child)
             rows = rows * FAN + child
         return rows
 

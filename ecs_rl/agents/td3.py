@@ -47,12 +47,13 @@ class TD3(TwinCritics):
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
-        own, x = self._policy_width, torch.zeros(3 * b, n + k)
+        x = torch.zeros(3 * b, n + k)
+        seen, seen_after = (rows[:, : self._policy_width] for rows in (x[b : 2 * b], x[2 * b :]))
         self._before, self._after = x[: 2 * b, :n].numpy().reshape(2, b, n), x[2 * b :, :n].numpy()
         self._taken, self._would, self._then = x[:, n:].numpy().reshape(3, b, k)
-        self._target_policy_pass = Pass(self._stack(self._targets, "policy"), x[2 * b :, :own])
+        self._target_policy_pass = Pass(self._stack(self._targets, "policy"), seen_after)
         self._target_pass = Pass(self._target_critics, x[2 * b :])
-        self._policy_pass = Pass(self._policy, x[b : 2 * b, :own], back=b, learns=b)
+        self._policy_pass = Pass(self._policy, seen, back=b, learns=b)
         self._critics_pass = Pass(self._critics, x[:b], back=b, learns=b)
         self._both_pass = Pass(self._critics, x[: 2 * b], back=2 * b, learns=b, inputs=k)
         self._both_pass.grad.zero_()
