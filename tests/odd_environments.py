@@ -209,10 +209,103 @@ class EmptyPicture(Line):
         return np.zeros((0, 60, 3), np.uint8)
 
 
+class Deck(gymnasium.Env[Any, Any]):
+    """Play cards, each of them once; a card like the number that is shown earns 1. `info` has the mask."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+    counts: tuple[int, ...] = (4,)
+    observation_space: spaces.Space[Any] = spaces.Box(0.0, 4.0, (2,), np.float32)
+    action_space: spaces.Space[Any] = spaces.Discrete(4, start=1)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.held, self.tick = [np.ones(count, np.int8) for count in self.counts], 0
+        self.card = int(self.np_random.integers(4))
+        return self.seen(), self.told()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        for held, card in zip(self.held, np.ravel(action - self.first()), strict=True):
+            assert held[card], f"{card} was played before"
+            held[card] = 0
+        earned = float(np.ravel(action - self.first())[0] == self.card)
+        self.card, self.tick = int(self.np_random.integers(4)), self.tick + 1
+        return self.seen(), earned, self.tick == min(self.counts), False, self.told()
+
+    def first(self) -> Any:
+        return 1
+
+    def seen(self) -> Any:
+        return np.array([self.card, self.tick], np.float32)
+
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": self.held[0].copy()}
+
+    def render(self) -> Any:
+        return np.full((40, 60, 3), 40 * self.card, np.uint8)
+
+
+class DeckInSight(Deck):
+    """Shows the mask among its observations, as PettingZoo's environments do."""
+
+    observation_space = spaces.Dict({"action_mask": spaces.Box(0, 1, (4,), np.int8), "observation": BOX})
+
+    def seen(self) -> Any:
+        return {"observation": super().seen(), "action_mask": self.held[0].copy()}
+
+    def told(self) -> dict[str, Any]:
+        return {}
+
+
+class TwoDecks(Deck):
+    counts = (4, 3)
+    action_space = spaces.MultiDiscrete([4, 3])
+
+    def first(self) -> Any:
+        return 0
+
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": tuple(held.copy() for held in self.held)}
+
+
+class OneRow(TwoDecks):
+    """Gives the masks of both choices in one row."""
+
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": np.concatenate(self.held)}
+
+
+class EmptyHand(Deck):
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": self.held[0] * (self.tick != 2)}
+
+
+class ShortMask(Deck):
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": self.held[0][: 3 if self.tick == 2 else 4]}
+
+
+class LosesMask(Deck):
+    def told(self) -> dict[str, Any]:
+        return {} if self.tick == 2 else super().told()
+
+
+class WrongAtOnce(TwoDecks):
+    def told(self) -> dict[str, Any]:
+        return {"action_mask": tuple(reversed(self.held))}
+
+
+class WideMask(DeckInSight):
+    observation_space = spaces.Dict({"action_mask": spaces.Box(0, 1, (5,), np.int8), "observation": BOX})
+
+
 for _kind in (
     *(Line, Mixed, Switches, FromOne, Forgetful, Endless, Raises, Pays, Blind),
     *(Grows, Looks, Says, Unbounded, Nested, NoPicture, Stacked, NoRate, EmptyPicture),
     *(Catches, CatchesGrey, CatchesFirst, Wide, Shrinks),
+    *(Deck, DeckInSight, TwoDecks, OneRow, EmptyHand, ShortMask, LosesMask, WrongAtOnce, WideMask),
 ):
     _id = f"{_kind.__name__}-v0"
     if _id not in gymnasium.registry:

@@ -18,6 +18,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_rl.environments.action_mask import NAME as MASK
+from ecs_rl.environments.action_mask import ActionMask, options_in, options_of
 from ecs_rl.environments.environment_recipes import SOLVED_AT
 from ecs_rl.environments.pixels import MOST_PIXELS, Pixels
 from ecs_rl.errors import CommandError, EcsRlError, SceneError, install, is_interrupt, quoted, told_of, words_of
@@ -58,11 +60,19 @@ class Environment:
     """Whether it can draw itself."""
     pixels: Pixels | None = None
     """What it shows as a picture, where that is what it shows."""
+    mask: ActionMask | None = None
+    """Which of the observations say what may be chosen, where the environment does."""
 
     @property
     def promised(self) -> str:
         """What its `observation_space` says that it shows."""
         return f"({len(self.observations)},) numbers" if self.pixels is None else f"{self.pixels.shape} of uint8"
+
+    @property
+    def masked(self) -> slice:
+        """Which numbers of an observation are the mask."""
+        end = len(self.observations)
+        return slice(end, end) if self.mask is None else self.mask.numbers
 
     def make(self, *, pictures: bool = False) -> Any:
         """Return a new `gymnasium.Env` that shows rows of numbers; with `pictures` it can be drawn."""
@@ -71,18 +81,12 @@ class Environment:
             raise CommandError(f"'{PREFIX}{self.id}' {message}")
         from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
+        from ecs_rl.environments.wrappers import showing_rows
+
         env = _made(self.id, pictures=pictures)
         while isinstance(env, (OrderEnforcing, TimeLimit)):  # both are seen to by the world, and cost time
             env = env.env
-        if self.flat:
-            return env
-        if self.pixels is not None:
-            from ecs_rl.environments.pixel_wrapper import SeesPixels
-
-            return SeesPixels(env, self.pixels)
-        from gymnasium.wrappers import FlattenObservation
-
-        return FlattenObservation(env)
+        return showing_rows(env, self.pixels, self.mask, is_flat=self.flat)
 
     def close(self, env: Any) -> None:
         """Close an environment; a failure is only a warning."""
@@ -125,6 +129,10 @@ def environment_of(name: str) -> Environment:
             actions, given = actions_of(acts)
         except ValueError as error:
             raise CommandError(f"'{PREFIX}{name}' does {_short(acts)}: {error}") from None
+        chooses = isinstance(acts, (spaces.Discrete, spaces.MultiDiscrete))
+        mask = _mask_of(name, env, seen, options_of(actions), len(names)) if chooses else None
+        if mask is not None and mask.in_info:
+            names += tuple(f"{option} allowed" for option in actions.names)
         metadata = env.metadata if isinstance(env.metadata, Mapping) else {}
         return Environment(
             name,
@@ -137,6 +145,7 @@ def environment_of(name: str) -> Environment:
             isinstance(seen, spaces.Box) and len(seen.shape) == 1,
             "rgb_array" in (metadata.get("render_modes") or ()),
             pixels,
+            mask,
         )
     finally:
         with calling(name, "close()"):
@@ -214,6 +223,29 @@ def _numbers_of(name: str, seen: Any) -> tuple[str, ...]:
             f"{message}, which are {numbers:,} numbers: 1 to {MOST_NUMBERS:,} can be learned from; {cure}"
         )
     return tuple(_names_of(seen, numbers))
+
+
+def _mask_of(name: str, env: Any, seen: Any, counts: tuple[int, ...], numbers: int) -> ActionMask | None:
+    """Return where an environment of these choices says what may be chosen, None where it does not.
+
+    It is asked for the `info` of its first episode. A mask that is not of its form is refused.
+    """
+    from gymnasium import spaces
+
+    if isinstance(seen, spaces.Dict) and MASK in seen.spaces:
+        keys = list(seen.spaces)
+        sizes = [spaces.flatdim(space) for space in seen.spaces.values()]
+        first, size = sum(sizes[: keys.index(MASK)]), sizes[keys.index(MASK)]
+        if size != sum(counts):
+            message = f"'{PREFIX}{name}' sees an '{MASK}' of {size} numbers for {sum(counts)} options"
+            raise CommandError(f"{message}: it must be a Box or MultiBinary with one number for each option")
+        return ActionMask(first, counts, in_info=False)
+    with calling(name, "reset()"):
+        _, info = env.reset(seed=0)
+        if MASK not in info:
+            return None
+        options_in(info, counts)
+    return ActionMask(numbers, counts, in_info=True)
 
 
 def _made(name: str, *, pictures: bool = False) -> Any:

@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
+from ecs_rl.environments.action_mask import NAME as MASK
 from ecs_rl.environments.environment import PREFIX, Environment, environment_of, name_of
 from ecs_rl.environments.environment_recipes import recipes_for
 from ecs_rl.environments.gym_engine import GymEngine
 from ecs_rl.scene.agents import AgentSpec
+from ecs_rl.scene.allowed import Allowed
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Sensor
@@ -54,11 +56,25 @@ class Sees(Sensor):
         self.names, self.layout = names, layout
 
 
+class SeesAllowed(Allowed):
+    """The names of an environment's `action_mask`; its engine writes the numbers."""
+
+    def __init__(self, environment: str, names: tuple[str, ...]) -> None:
+        self.names, self.outputs = names, tuple(range(len(names)))
+        self.source = f"'{PREFIX}{environment}' gave an {MASK} that"
+
+
 def _describe(environment: Environment, arena: Arena) -> None:
     does = cast(Any, Does(environment.actions))
     layout = None if environment.pixels is None else environment.pixels.seen
-    sees = Sees(environment.observations, layout)
-    arena.agents.append(AgentSpec("agent", "policy", (sees,), does, {"reward": _zero}, {"terminated": _never}))
+    names, mask = environment.observations, environment.masked
+    sees: tuple[Sensor, ...] = (
+        Sees(names[: mask.start], layout),
+        SeesAllowed(environment.id, names[mask]),
+        Sees(names[mask.stop :], None),
+    )
+    sees = tuple(sensor for sensor in sees if sensor.names)
+    arena.agents.append(AgentSpec("agent", "policy", sees, does, {"reward": _zero}, {"terminated": _never}))
 
 
 def _zero() -> float:

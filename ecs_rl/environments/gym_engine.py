@@ -278,6 +278,8 @@ class RespawnEnvironments(Stage):
             return
         if self.engine.rests:
             self.engine.is_resting[rows] = True
+            for seen in (self.before, self.after):
+                seen[rows, self.engine.environment.masked] = 1.0  # a rest is no decision
             return
         self.clock.episode[rows] += 1
         self.begin(rows)
@@ -295,6 +297,7 @@ class RespawnEnvironments(Stage):
         """Begin the current episode of every arena that is played."""
         self.engine.is_resting[:] = False
         self.clock.tick[:] = 0
+        self.before[:, self.engine.environment.masked] = 1.0  # also of arenas that are not played
         self.begin(self.engine.played)
         self.after[...] = self.before
 

@@ -56,9 +56,10 @@ class Decide(Stage):
                 kind, number = slot.spec.of, (row - slot.rows.start) // self.world.arenas
                 if kind is None or not kind.comes_and_goes or kind.here[arena, number]:
                     choice = [*batch.spec.actions.about][column]
-                    message = f"allowed= leaves '{slot.spec.name}' no option of its {choice}"
                     sensor = next(sensor for sensor in slot.spec.sees if isinstance(sensor, Allowed))
-                    raise RuleError(f"{message} {self.world.when(arena)}{member}", sensor)
+                    message = f"{sensor.source} leaves '{slot.spec.name}' no option of its {choice}"
+                    where = f"{self.world.when(arena)}{member}"
+                    raise RuleError(f"{message} {where}: allow one, or end the episode", sensor)
 
 
 def _small(action: NDArray[Any]) -> NDArray[Any]:

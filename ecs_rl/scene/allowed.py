@@ -21,6 +21,9 @@ Allow = Rule | Mapping[str, Rule] | None
 class Allowed(Sensor):
     """1 for each option that may be chosen now, 0 for one that must not be; the mask of a policy."""
 
+    source = "allowed="
+    """What a message names as the origin of the mask."""
+
     def __init__(self, options: Sequence[str], outputs: Sequence[int], rule: Rule) -> None:
         """`options` are the names of the `outputs` of the action space about which the rule gives truths."""
         super().__init__(f"{options[0]} allowed", rule)

@@ -13,8 +13,8 @@ import pytest
 from ecs_rl.agents import DQNConfig, make_agent
 from ecs_rl.components import ActionLog, NextObservation, Observation, Snapshots
 from ecs_rl.environments.gym_engine import GymEngine
-from ecs_rl.environments.pixel_wrapper import SeesPixels, means
 from ecs_rl.environments.pixels import Pixels
+from ecs_rl.environments.wrappers import SeesPixels, means
 from ecs_rl.errors import CommandError, SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.spaces import Picture

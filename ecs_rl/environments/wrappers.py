@@ -1,4 +1,4 @@
-"""A wrapper that turns an environment's pictures into rows of numbers; it needs Gymnasium."""
+"""Wrappers that make rows of numbers of what an environment shows; they need Gymnasium."""
 
 from __future__ import annotations
 
@@ -7,13 +7,26 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers import FlattenObservation
 from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32
+from ecs_rl.environments.action_mask import ActionMask, options_in
 from ecs_rl.environments.pixels import Pixels
 
 WHITE = 255.0
 """The largest number of a byte."""
+
+
+def showing_rows(
+    env: gymnasium.Env[Any, Any], pixels: Pixels | None, mask: ActionMask | None, *, is_flat: bool
+) -> gymnasium.Env[Any, Any]:
+    """Return an environment that shows rows of numbers; one that `is_flat` does so already, but for its mask."""
+    if pixels is not None:
+        env = SeesPixels(env, pixels)
+    elif not is_flat:
+        env = FlattenObservation(env)
+    return env if mask is None else SeesMask(env, mask)
 
 
 class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -50,6 +63,32 @@ class SeesPixels(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._frames.append(frame)
         self._frames.append(frame)
         return frame if self._pixels.frames == 1 else np.concatenate(self._frames)
+
+
+class SeesMask(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that shows rows of numbers, among them 1 for each option that may be chosen and 0 for others."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], mask: ActionMask) -> None:
+        super().__init__(env)
+        self._mask = mask
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        row, info = self.env.reset(seed=seed, options=options)
+        return self._with_mask(row, info, is_over=False), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take one decision; the mask may be missing where the episode is over."""
+        row, reward, terminated, truncated, info = self.env.step(action)
+        row = self._with_mask(row, info, is_over=bool(terminated or truncated))
+        return row, reward, terminated, truncated, info
+
+    def _with_mask(self, row: Any, info: dict[str, Any], *, is_over: bool) -> F32:
+        numbers = np.array(row, np.float32)
+        if self._mask.in_info:
+            return np.concatenate((numbers, options_in(info, self._mask.counts, is_over=is_over)))
+        numbers[self._mask.numbers] = numbers[self._mask.numbers] != 0.0
+        return numbers
 
 
 def means(layers: NDArray[Any], cells: int, axis: int) -> NDArray[Any]:
