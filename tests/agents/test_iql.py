@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SEVERAL, SMALL_IQL, play, same, some_observation
+from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SEVERAL, SMALL_IQL, same, some_observation
 from torch import Tensor
+from twin_critics_helpers import perceptron, ready
 
-from ecs_rl.agents import ActMode, Composed, Continuous, Discrete, Experience, PolicySpec, make_agent
+from ecs_rl.agents import ActMode, Continuous, Discrete, PolicySpec
 from ecs_rl.agents.base import Demonstration
 from ecs_rl.agents.heads import SPREAD
 from ecs_rl.agents.iql import IQL, LARGEST, SMALLEST
 from ecs_rl.agents.replay import Batch
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.errors import CommandError
 from ecs_rl.spaces import spans
 
 PARAMETERS = ("policy/", "q/", "value/")
@@ -36,15 +37,8 @@ class Slow:
         self.choices = [(c.start, o) for part, c, o in spans(self.spec.actions) if isinstance(part, Discrete)]
         self.levers = [(c, o) for part, c, o in spans(self.spec.actions) if isinstance(part, Continuous)]
 
-    def net(self, p: dict[str, Tensor], name: str, h: Tensor, one: int | None = None) -> Tensor:
-        last = len(self.c.hidden)
-        for i in range(last + 1):
-            w, b = p[f"{name}/{i}.weight"], p[f"{name}/{i}.bias"]
-            w, b = (w, b) if one is None else (w[one], b[one])
-            h = h @ w.T + b
-            if i < last:
-                h = torch.tanh(h) if self.c.activation == "tanh" else torch.relu(h)
-        return h
+    def net(self, p: dict[str, Tensor], name: str, x: Tensor, critic: int | None = None) -> Tensor:
+        return perceptron(p, self.c, name, x, critic)
 
     def value(self, x: Tensor) -> Tensor:
         return self.net(self.p, "value", x)[:, 0]
@@ -97,24 +91,6 @@ class Slow:
         return value, critics, -(weight * self.log_prob(x, action)).mean()
 
 
-def ready(spec: PolicySpec = MOTORS, **settings: Any) -> IQL:
-    """Return an agent with a filled memory whose networks and targets are no longer those of the start."""
-    config = replace(SMALL_IQL, normalise_observations=False, **settings)
-    agent, data = IQL(spec, config, seed=0, rows=ROWS), np.random.default_rng(0)
-    for _ in range(6):
-        x, following = (data.normal(size=(ROWS, len(spec.numbers))).astype(np.float32) for _ in range(2))
-        for column, _ in spec.allowed:
-            x[:, column], following[:, column] = data.random(ROWS) < 0.5, 1.0
-        action, ends = agent.act(x, ActMode.EXPLORE).action, data.random(ROWS) < 0.2
-        agent.observe(Experience(x, action, x[:, 0], following, ends, np.zeros(ROWS, bool)))
-    random, state = torch.Generator().manual_seed(7), agent.state()
-    for name in state:
-        if name.startswith((*PARAMETERS, "target/")):
-            state[name] += 0.3 * torch.randn(state[name].shape, generator=random)
-    agent.load_state({**state, "count/due": torch.zeros_like(state["count/due"])})
-    return agent
-
-
 def drawn(agent: IQL) -> tuple[Batch, Tensor]:
     """Return what the next gradient step draws: transitions, and for AWAC what the policy would do."""
     state, other = agent.state(), IQL(agent.spec, agent.config, seed=1, rows=ROWS)
@@ -133,7 +109,7 @@ def drawn(agent: IQL) -> tuple[Batch, Tensor]:
 def test_gradient_steps_equal_autograd_and_torchs_adam_on_the_written_losses(
     name: str, hidden: tuple[int, ...], activation: Any, value: Any
 ) -> None:
-    agent = ready(SPECS[name], hidden=hidden, activation=activation, value=value, expectile=0.8, beta=2.0)
+    agent = ready(IQL, SPECS[name], hidden=hidden, activation=activation, value=value, expectile=0.8, beta=2.0)
     slow, c = Slow(agent), agent.config
     leaves = list(slow.p.values())
     adam = torch.optim.Adam(leaves, lr=c.lr)
@@ -202,7 +178,7 @@ def test_the_value_is_that_of_the_better_actions_with_a_large_expectile_and_of_t
 
 
 def test_spreads_stay_within_their_bounds_however_alike_the_data_is() -> None:
-    agent = ready(lr=0.3)
+    agent = ready(IQL, lr=0.3)
     for _ in range(60):
         agent.learn_once(0.0)
         spread = agent.state()[SPREAD]
@@ -210,15 +186,9 @@ def test_spreads_stay_within_their_bounds_however_alike_the_data_is() -> None:
 
 
 def test_what_it_draws_lies_within_the_levers() -> None:
-    agent = ready(log_std=0.5)
+    agent = ready(IQL, log_std=0.5)
     levers = agent.act(some_observation(np.random.default_rng(1), 500), ActMode.SAMPLE).action
     assert np.abs(levers).max() == 1.0
-
-
-def test_ways_to_choose_that_are_too_many_are_refused_in_one_sentence() -> None:
-    wide = PolicySpec(("x",), Composed(tuple(Discrete(tuple("abcdefgh"), f"part {i}") for i in range(3))))
-    with pytest.raises(CommandError, match=r"^--agent iql looks at every way to choose, at most 256; .*: use ppo$"):
-        make_agent("iql", wide, SMALL_IQL, seed=0, rows=1)
 
 
 def test_data_that_does_not_fit_into_the_memory_is_refused_with_the_setting_and_nothing_is_stored() -> None:
@@ -229,20 +199,3 @@ def test_data_that_does_not_fit_into_the_memory_is_refused_with_the_setting_and_
     with pytest.raises(CommandError, match=r"11 transitions.*holds 10.*--iql\.memory 11"):
         agent.remember([one])
     assert same(agent.state(), before)
-
-
-def test_a_state_with_levers_that_are_no_numbers_is_refused() -> None:
-    agent = ready()
-    state = agent.state()
-    with pytest.raises(CheckpointError):
-        agent.load_state({**state, "memory/rows": state["memory/rows"] * float("nan")})
-
-
-def test_a_run_that_goes_on_from_a_policy_alone_has_it_as_its_targets() -> None:
-    agent, copy = ready(), IQL(MOTORS, SMALL_IQL, seed=5, rows=1)
-    play(agent, 12, np.random.default_rng(3))
-    copy.load_policy_state(agent.policy_state())
-    state = copy.state()
-    for name, value in agent.policy_state().items():
-        if name.startswith("q/"):
-            assert torch.equal(state[f"target/{name}"], value)

@@ -11,6 +11,7 @@ import torch
 from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SMALL_SAC, play, some_experience, some_observation
 from numpy.typing import NDArray
 from torch import Tensor
+from twin_critics_helpers import perceptron, ready
 
 from ecs_rl.agents import (
     ActMode,
@@ -20,13 +21,12 @@ from ecs_rl.agents import (
     Experience,
     PolicySpec,
     SACConfig,
-    make_agent,
 )
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.sac import SAC, TEMPERATURE
 from ecs_rl.agents.squashed import LARGEST, SMALLEST, Layout, Squashed
 from ecs_rl.agents.twin_critics import CRITICS
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import TRIGGER, spans
 
 SEVERAL = PolicySpec(("x", "y", "z"), Composed((Discrete(("a", "b", "c"), "turn"), Discrete(TRIGGER, "fire"))))
@@ -41,15 +41,8 @@ class Slow:
         self.p = {name: value.clone().requires_grad_() for name, value in agent._parameters.value.items()}
         self.target = {name: value.clone() for name, value in agent._targets.value.items()}
 
-    def net(self, p: dict[str, Tensor], name: str, h: Tensor, one: int | None = None) -> Tensor:
-        last = len(self.c.hidden)
-        for i in range(last + 1):
-            w, b = p[f"{name}/{i}.weight"], p[f"{name}/{i}.bias"]
-            w, b = (w, b) if one is None else (w[one], b[one])
-            h = h @ w.T + b
-            if i < last:
-                h = torch.tanh(h) if self.c.activation == "tanh" else torch.relu(h)
-        return h
+    def net(self, p: dict[str, Tensor], name: str, x: Tensor, critic: int | None = None) -> Tensor:
+        return perceptron(p, self.c, name, x, critic)
 
     def drawn(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return levers and their log-probability, and each combination's probability and its logarithm."""
@@ -98,23 +91,13 @@ class Slow:
         return critics, policy, (self.p[TEMPERATURE] * (entropy - target)).sum(), goal
 
 
-def ready(spec: PolicySpec, seed: int = 0, **settings: Any) -> SAC:
-    """Return an agent with a filled memory whose networks are no longer those of the start."""
-    agent = SAC(spec, replace(SMALL_SAC, **settings), seed=seed, rows=ROWS)
-    play(agent, 6, np.random.default_rng(0), learn=False)
-    random = torch.Generator().manual_seed(7)
-    agent._parameters.flat.add_(torch.randn(agent._parameters.flat.shape, generator=random), alpha=0.3)
-    agent._targets.flat.copy_(agent._followed.flat).add_(0.03)
-    return agent
-
-
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("hidden", [(8, 8), (5,), ()])
 @pytest.mark.parametrize("name", SPECS)
 def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_losses(
     name: str, hidden: tuple[int, ...], activation: str
 ) -> None:
-    agent = ready(SPECS[name], hidden=hidden, activation=activation)
+    agent = ready(SAC, SPECS[name], hidden=hidden, activation=activation)
     c, slow = agent.config, Slow(agent)
     random = torch.Generator().set_state(agent._random.get_state())
     batch = agent._memory.draw(c.batch, random)
@@ -122,8 +105,7 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_losses(
     critics, policy, temperatures, _ = slow.losses(batch, noise)
     (critics + policy + temperatures).backward()  # type: ignore[no-untyped-call]
 
-    agent._due[...] = 1.0
-    list(agent.learn(0.0))
+    agent.learn_once(0.0)
     for each, leaf in slow.p.items():
         grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
         torch.testing.assert_close(agent._parameters.grad[each], grad, rtol=2e-4, atol=2e-5, msg=each)
@@ -228,32 +210,32 @@ def test_gradient_steps_come_due_at_the_stated_ratio_after_the_warm_up() -> None
 
 def test_the_temperature_rises_where_the_entropy_is_below_its_target_and_falls_above() -> None:
     for entropy, sign in ((0.65, 1), (-15.0, -1)):
-        agent = ready(MOTORS, lever_entropy=entropy)
+        agent = ready(SAC, MOTORS, lever_entropy=entropy)
         before = agent._parameters.value[TEMPERATURE].clone()
-        next(agent.learn(0.0))
+        agent.learn_once(0.0)
         moved = agent._parameters.value[TEMPERATURE] - before
         assert float(moved[0]) * sign > 0
         assert float(moved[1]) == 0.0, "there are no choices"
 
 
 def test_a_target_entropy_that_changes_while_it_learns_counts_from_the_next_step_on() -> None:
-    agent = ready(MOTORS, lever_entropy=-15.0)
+    agent = ready(SAC, MOTORS, lever_entropy=-15.0)
     agent.config = replace(agent.config, lever_entropy=0.65)
     before = agent._parameters.value[TEMPERATURE].clone()
-    next(agent.learn(0.0))
+    agent.learn_once(0.0)
     assert float(agent._parameters.value[TEMPERATURE][0]) > float(before[0])
 
 
 def test_a_temperature_that_is_not_learned_stays() -> None:
-    agent = ready(MIXED, learn_temperature=False, temperature=0.2)
+    agent = ready(SAC, MIXED, learn_temperature=False, temperature=0.2)
     before = agent._parameters.value[TEMPERATURE].clone()
-    list(agent.learn(0.0))
+    agent.learn_once(0.0)
     assert torch.equal(agent._parameters.value[TEMPERATURE], before)
 
 
 def test_a_value_is_the_lesser_critics_of_the_greedy_action() -> None:
     for spec in SPECS.values():
-        agent = ready(spec)
+        agent = ready(SAC, spec)
         slow, layout = Slow(agent), Layout(spec.actions)
         x = some_observation(np.random.default_rng(1), 7)
         action = agent.act(x, ActMode.GREEDY).action.reshape(7, -1).astype(np.float32)
@@ -261,12 +243,6 @@ def test_a_value_is_the_lesser_critics_of_the_greedy_action() -> None:
         q = torch.stack([slow.net(slow.p, "q", seen, i) for i in range(CRITICS)]).detach().min(0).values
         expected = q[torch.arange(7), torch.from_numpy(layout.combination_of(action))]
         assert agent.introspect(x).value == pytest.approx(expected.numpy(), rel=1e-4, abs=1e-4)
-
-
-def test_too_many_ways_to_choose_are_refused_in_one_sentence() -> None:
-    many = PolicySpec(("x",), Composed(tuple(Discrete(TRIGGER, f"key {i}") for i in range(9))))
-    with pytest.raises(CommandError, match=r"sac looks at every way to choose, at most 256; key 0, .* in 512 ways"):
-        make_agent("sac", many, SMALL_SAC, seed=0, rows=1)
 
 
 @pytest.mark.parametrize(
@@ -281,16 +257,10 @@ def test_too_many_ways_to_choose_are_refused_in_one_sentence() -> None:
     ],
 )
 def test_a_saved_state_that_cannot_be_is_refused(part: str, change: Callable[[Tensor], Tensor]) -> None:
-    agent = ready(CHOICES)
+    agent = ready(SAC, CHOICES)
     state = agent.state()
     with pytest.raises(CheckpointError):
         agent.load_state({**state, part: change(state[part])})
-
-
-def test_a_run_that_goes_on_from_a_policy_alone_has_its_critics_as_targets() -> None:
-    agent, copy = ready(MIXED), SAC(MIXED, SMALL_SAC, seed=5, rows=1)
-    copy.load_policy_state(agent.policy_state())
-    assert torch.equal(copy._targets.flat, agent._followed.flat)
 
 
 class Pendulum:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SEVERAL, SMALL_TD3, play, some_observation
 from torch import Tensor
+from twin_critics_helpers import perceptron, ready
 
 from ecs_rl.agents import ActMode, Composed, Continuous, PolicySpec, make_agent
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.td3 import TD3
 from ecs_rl.agents.twin_critics import CRITICS
-from ecs_rl.errors import CheckpointError, CommandError
+from ecs_rl.errors import CommandError
 
 TWO_PARTS = PolicySpec(("x", "y", "z"), Composed((Continuous(("turn", "push")), Continuous(("lift",)))))
 
@@ -30,15 +30,8 @@ class Slow:
         self.p = {n: t.requires_grad_() for n, t in state.items() if n.startswith(("policy/", "q/"))}
         self.target = {n.removeprefix("target/"): t for n, t in state.items() if n.startswith("target/")}
 
-    def net(self, p: dict[str, Tensor], name: str, h: Tensor, one: int | None = None) -> Tensor:
-        last = len(self.c.hidden)
-        for i in range(last + 1):
-            w, b = p[f"{name}/{i}.weight"], p[f"{name}/{i}.bias"]
-            w, b = (w, b) if one is None else (w[one], b[one])
-            h = h @ w.T + b
-            if i < last:
-                h = torch.tanh(h) if self.c.activation == "tanh" else torch.relu(h)
-        return h
+    def net(self, p: dict[str, Tensor], name: str, x: Tensor, critic: int | None = None) -> Tensor:
+        return perceptron(p, self.c, name, x, critic)
 
     def critic(self, p: dict[str, Tensor], i: int, x: Tensor, levers: Tensor) -> Tensor:
         return self.net(p, "q", torch.cat([x, levers], 1), i).squeeze(1)
@@ -57,19 +50,6 @@ class Slow:
         frozen = {name: value.detach() for name, value in self.p.items()}
         levers = torch.tanh(self.net(self.p, "policy", batch.observation))
         return critics, -self.critic(frozen, 0, batch.observation, levers).mean()
-
-
-def ready(spec: PolicySpec = MOTORS, seed: int = 0, **settings: Any) -> TD3:
-    """Return an agent with a filled memory whose networks and targets are no longer those of the start."""
-    agent = TD3(spec, replace(SMALL_TD3, **settings), seed=seed, rows=ROWS)
-    play(agent, 6, np.random.default_rng(0), learn=False)
-    random = torch.Generator().manual_seed(7)
-    state = agent.state()
-    for name in state:
-        if name.startswith(("policy/", "q/", "target/")):
-            state[name] += 0.3 * torch.randn(state[name].shape, generator=random)
-    agent.load_state({**state, "count/due": torch.zeros_like(state["count/due"])})
-    return agent
 
 
 def one_step(agent: TD3) -> None:
@@ -92,7 +72,7 @@ def drawn(agent: TD3) -> tuple[Batch, Tensor]:
 def test_gradient_steps_equal_autograd_and_torchs_adam_on_the_written_losses(
     spec: PolicySpec, hidden: tuple[int, ...], activation: str
 ) -> None:
-    agent = ready(spec, hidden=hidden, activation=activation, target_noise=0.4)
+    agent = ready(TD3, spec, hidden=hidden, activation=activation, target_noise=0.4)
     slow, c = Slow(agent), agent.config
     policy = [value for name, value in slow.p.items() if name.startswith("policy/")]
     critics = [value for name, value in slow.p.items() if name.startswith("q/")]
@@ -121,7 +101,7 @@ def test_gradient_steps_equal_autograd_and_torchs_adam_on_the_written_losses(
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_policy_and_targets_move_only_in_every_so_manieth_step_and_the_critics_in_all(every: int) -> None:
-    agent = ready(policy_every=every)
+    agent = ready(TD3, policy_every=every)
     moved: dict[str, list[bool]] = {"policy/": [], "q/": [], "target/": [], "adam2/": []}
     for _ in range(6):
         before = agent.state()
@@ -182,7 +162,7 @@ def test_what_is_drawn_lies_within_the_levers_and_has_the_noise_that_was_set(noi
 
 
 def test_a_value_is_the_lesser_critics_of_the_best_levers() -> None:
-    agent = ready()
+    agent = ready(TD3)
     slow, x = Slow(agent), some_observation(np.random.default_rng(1), 7)
     levers = torch.from_numpy(agent.act(x, ActMode.GREEDY).action)
     q = torch.stack([slow.critic(slow.p, i, torch.from_numpy(x), levers) for i in range(CRITICS)])
@@ -201,19 +181,3 @@ def test_a_value_is_the_lesser_critics_of_the_best_levers() -> None:
 def test_choices_are_refused_in_one_sentence_that_names_who_can(spec: PolicySpec, choices: str) -> None:
     with pytest.raises(CommandError, match=rf"^--agent td3 can only set levers, but {choices}: use sac or ppo$"):
         make_agent("td3", spec, SMALL_TD3, seed=0, rows=1)
-
-
-def test_a_saved_state_with_levers_that_are_no_numbers_is_refused() -> None:
-    agent = ready()
-    state = agent.state()
-    with pytest.raises(CheckpointError):
-        agent.load_state({**state, "memory/rows": state["memory/rows"] * math.nan})
-
-
-def test_a_run_that_goes_on_from_a_policy_alone_has_it_as_its_targets() -> None:
-    agent, copy = ready(), TD3(MOTORS, SMALL_TD3, seed=5, rows=1)
-    copy.load_policy_state(agent.policy_state())
-    state = copy.state()
-    for name, value in agent.policy_state().items():
-        if not name.startswith("normaliser"):
-            assert torch.equal(state[f"target/{name}"], value)
