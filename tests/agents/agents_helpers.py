@@ -41,57 +41,33 @@ FULL_DQN = replace(
     slow_policy=True,
     normalise_observations=True,
 )
-KINDS = (
-    "ppo",
-    "ppo continuous",
-    "ppo mixed",
-    "ppo gru",
-    "dqn",
-    "dqn several",
-    "dqn full",
-    "dqn quantiles",
-    "sac",
-    "sac continuous",
-    "sac mixed",
-    "td3",
-    "iql",
-    "iql continuous",
-    "iql mixed",
-    "iql policy",
-)
-SPECS = {
-    "ppo continuous": MOTORS,
-    "ppo mixed": MIXED,
-    "dqn several": SEVERAL,
-    "dqn full": SEVERAL,
-    "dqn quantiles": SEVERAL,
-    "sac continuous": MOTORS,
-    "sac mixed": MIXED,
-    "td3": MOTORS,
-    "iql continuous": MOTORS,
-    "iql mixed": MIXED,
-    "iql policy": MIXED,
+KINDS: dict[str, tuple[PolicySpec, Any]] = {
+    "ppo": (CHOICES, SMALL_PPO),
+    "ppo continuous": (MOTORS, SMALL_PPO),
+    "ppo mixed": (MIXED, SMALL_PPO),
+    "ppo gru": (CHOICES, replace(SMALL_PPO, network="gru", state=4)),
+    "dqn": (CHOICES, SMALL_DQN),
+    "dqn several": (SEVERAL, SMALL_DQN),
+    "dqn full": (SEVERAL, FULL_DQN),
+    "dqn quantiles": (SEVERAL, replace(FULL_DQN, quantiles=4, slow_policy=False)),
+    "sac": (CHOICES, SMALL_SAC),
+    "sac continuous": (MOTORS, SMALL_SAC),
+    "sac mixed": (MIXED, SMALL_SAC),
+    "td3": (MOTORS, SMALL_TD3),
+    "iql": (CHOICES, SMALL_IQL),
+    "iql continuous": (MOTORS, SMALL_IQL),
+    "iql mixed": (MIXED, SMALL_IQL),
+    "iql policy": (MIXED, replace(SMALL_IQL, value="policy")),
 }
-CONFIGS = {
-    "ppo": SMALL_PPO,
-    "ppo gru": replace(SMALL_PPO, network="gru", state=4),
-    "dqn": SMALL_DQN,
-    "dqn full": FULL_DQN,
-    "dqn quantiles": replace(FULL_DQN, quantiles=4, slow_policy=False),
-    "sac": SMALL_SAC,
-    "td3": SMALL_TD3,
-    "iql": SMALL_IQL,
-    "iql policy": replace(SMALL_IQL, value="policy"),
-}
+"""Small agents: what each decides, and its settings. The first word of a name is the algorithm."""
 
 
 def config_of(kind: str) -> Any:
     """Return the settings of one of the `KINDS`."""
-    return CONFIGS.get(kind, CONFIGS[kind.split(maxsplit=1)[0]])
+    return KINDS[kind][1]
 
 
 def small_agent(kind: str = "ppo", *, seed: int = 0, rows: int = ROWS, config: Any = None) -> Agent:
     """Return a small agent of one of the `KINDS`."""
-    spec = SPECS.get(kind, CHOICES)
-    name = kind.split(maxsplit=1)[0]
-    return make_agent(name, spec, config or config_of(kind), seed=seed, rows=rows)
+    spec, settings = KINDS[kind]
+    return make_agent(kind.split(maxsplit=1)[0], spec, config or settings, seed=seed, rows=rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_helpers import ROWS, SMALL_DQN, SMALL_PPO, SMALL_SAC, SMALL_TD3, same
+from agents_helpers import ROWS, SMALL_DQN, SMALL_IQL, SMALL_PPO, SMALL_SAC, SMALL_TD3, same
 
 from ecs_rl.agents import ActMode, Agent, Continuous, Discrete, Experience, PolicySpec, make_agent
 from ecs_rl.agents.base import output_of
@@ -23,6 +23,8 @@ AGENTS: dict[str, tuple[str, PolicySpec, Any]] = {
     "sac": ("sac", LEVERS, SMALL_SAC),
     "td3": ("td3", LEVERS, SMALL_TD3),
     "sac choice": ("sac", CHOICE, replace(SMALL_SAC, normalise_observations=True)),
+    "iql": ("iql", LEVERS, SMALL_IQL),
+    "iql choice": ("iql", CHOICE, replace(SMALL_IQL, value="policy", normalise_observations=False)),
 }
 
 

@@ -13,7 +13,6 @@ import pytest
 import torch
 from agents_helpers import (
     CHOICES,
-    CONFIGS,
     KINDS,
     ROWS,
     SMALL_DQN,
@@ -50,35 +49,35 @@ class TestDQN(AgentContract):
 
 class TestSAC(AgentContract):
     algorithm = "sac"
-    config = CONFIGS["sac"]
+    config = config_of("sac")
     bootstraps = True
 
 
 class TestTD3(AgentContract):
     algorithm = "td3"
-    config = CONFIGS["td3"]
+    config = config_of("td3")
 
 
 class TestIQL(AgentContract):
     algorithm = "iql"
-    config = CONFIGS["iql"]
+    config = config_of("iql")
     bootstraps = True
 
 
 class TestPPOThatRemembers(AgentContract):
     algorithm = "ppo"
-    config = CONFIGS["ppo gru"]
+    config = config_of("ppo gru")
     bootstraps = True
 
 
 class TestDQNWithAllThereIs(AgentContract):
     algorithm = "dqn"
-    config = CONFIGS["dqn full"]
+    config = config_of("dqn full")
 
 
 class TestDQNOfQuantiles(AgentContract):
     algorithm = "dqn"
-    config = CONFIGS["dqn quantiles"]
+    config = config_of("dqn quantiles")
 
 
 @pytest.mark.parametrize("kind", KINDS)

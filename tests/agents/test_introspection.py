@@ -19,7 +19,7 @@ from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.team import join
 
-PPOS = KINDS[:3]
+PPOS = tuple(KINDS)[:3]
 
 
 def look(agent: Agent, observation: NDArray[np.float32]) -> PolicyOutput:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents_helpers import ROWS, SMALL_DQN, SMALL_PPO, SMALL_SAC, same
+from agents_helpers import ROWS, SMALL_DQN, SMALL_IQL, SMALL_PPO, SMALL_SAC, same
 
 from ecs_rl.agents import ActMode, Agent, Composed, Continuous, Discrete, Experience, PolicySpec, make_agent
 from ecs_rl.agents.base import Demonstration, output_of
@@ -33,6 +33,8 @@ AGENTS: dict[str, tuple[str, PolicySpec, Any]] = {
     "dqn several": ("dqn", CHOICES, replace(SMALL_DQN, dueling=True, n_step=3, normalise_observations=True)),
     "sac": ("sac", LONE, SMALL_SAC),
     "sac mixed": ("sac", MIXED, replace(SMALL_SAC, normalise_observations=True)),
+    "iql": ("iql", LONE, SMALL_IQL),
+    "iql mixed": ("iql", MIXED, replace(SMALL_IQL, value="policy", normalise_observations=False)),
 }
 
 
@@ -105,7 +107,7 @@ def test_a_learner_with_a_mask_goes_on_exactly_from_its_state(name: str) -> None
     assert same(agent.state(), other.state())
 
 
-@pytest.mark.parametrize("name", ["dqn", "ppo", "sac"])
+@pytest.mark.parametrize("name", ["dqn", "ppo", "sac", "iql"])
 def test_random_and_first_decisions_are_spread_over_what_is_allowed(name: str) -> None:
     algorithm, _, config = AGENTS[name]
     if algorithm == "dqn":

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SMALL_SAC, play, some_experience, some_observation
+from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SEVERAL, SMALL_SAC, play, some_experience, some_observation
 from numpy.typing import NDArray
 from torch import Tensor
 from twin_critics_helpers import perceptron, ready
 
 from ecs_rl.agents import (
     ActMode,
-    Composed,
     Continuous,
     Discrete,
     Experience,
@@ -27,9 +26,8 @@ from ecs_rl.agents.sac import SAC, TEMPERATURE
 from ecs_rl.agents.squashed import LARGEST, SMALLEST, Layout, Squashed
 from ecs_rl.agents.twin_critics import CRITICS
 from ecs_rl.errors import CheckpointError
-from ecs_rl.spaces import TRIGGER, spans
+from ecs_rl.spaces import spans
 
-SEVERAL = PolicySpec(("x", "y", "z"), Composed((Discrete(("a", "b", "c"), "turn"), Discrete(TRIGGER, "fire"))))
 SPECS = {"levers": MOTORS, "choice": CHOICES, "mixed": MIXED, "several choices": SEVERAL}
 
 
