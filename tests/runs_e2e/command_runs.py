@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from small_learners import PPO
+
 from ecs_rl.commands import play as play_command
 from ecs_rl.commands import train as train_command
 
@@ -24,12 +26,6 @@ if hasattr(signal, "SIGHUP"):
 
 ROOT = Path(__file__).parents[2]
 BALANCE = ROOT / "scenes" / "balance.py"
-PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
-DQN = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.learn-every", "32", "--dqn.batch", "32", "--dqn.hidden", "16")
-SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-per-step", "0.03125")
-SAC += ("--sac.batch", "32", "--sac.hidden", "16")
-TD3: tuple[str, ...] = ("--agent", "td3", "--td3.warm-up", "64", "--td3.updates-per-step", "0.03125")
-TD3 += ("--td3.batch", "32", "--td3.hidden", "16")
 SMALL = ("--arenas", "8", "--steps", "3k", "--eval-every", "1000", "--eval-episodes", "3")
 TINY = (*SMALL, *PPO)
 HANGS = 300.0

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import PPO, Told, rows, train
+from command_runs import Told, rows, train
+from small_learners import PPO
 
 from ecs_rl.agents import make_agent
 from ecs_rl.agents.base import Agent

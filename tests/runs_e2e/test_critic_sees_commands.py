@@ -6,32 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_runs import DQN, PPO, SAC, play, train
+from command_runs import play, train
+from small_learners import DQN, IQL, PPO, SAC, TD3
+from team_scene import TEAM
 
 import ecs_rl
 
-TEAM = """\
-import numpy as np
-from ecs_rl.scene import *
-
-SCENE = Scene(about="A team.", max_ticks=40, recipes={"ppo": {"arenas": 4}})
+SETTINGS = {"ppo": PPO, "sac": SAC, "td3": TD3, "iql": IQL}
 
 
-def build(arena):
-    fish = arena.spawn("fish", Body(), Disc(0.1), Start(x=jitter(2.0), y=jitter(2.0)), count=3)
-    arena.agent(
-        of=fish,
-        sees=[X(fish), Y(fish)],
-        does=Levers(up=Push(fish, y=9.0)),
-        critic_sees="team",
-        earns={"low": lambda: -np.abs(fish.y)},
-        ends={"out": lambda: fish.x > 1.2},
-    )
-"""
-SETTINGS = {"ppo": PPO, "sac": SAC}
-
-
-@pytest.mark.parametrize("agent", ["ppo", "sac"])
+@pytest.mark.parametrize("agent", SETTINGS)
 def test_a_pilot_needs_only_what_the_policy_sees(agent: str, tmp_path: Path) -> None:
     scene = tmp_path / "team.py"
     scene.write_text(TEAM)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import DQN, PPO, SAC, SMALL, TD3, TINY, Told, changed_balance, metadata, play, train
+from command_runs import SMALL, TINY, Told, changed_balance, metadata, play, train
+from small_learners import DQN, PPO, SAC, TD3
 
 from ecs_rl.agents.base import State
 from ecs_rl.agents.dqn import DQN as DqnAgent

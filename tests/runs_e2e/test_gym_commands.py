@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import odd_environments
 import pytest
-from command_runs import PPO, ROOT, Told, finish, metadata, play, rows, start, train, wait_for
+from command_runs import ROOT, Told, finish, metadata, play, rows, start, train, wait_for
+from small_learners import PPO
 
 import ecs_rl
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pygame
 import pytest
-from command_runs import PPO, TINY, Told, play, rows, train
+from command_runs import TINY, Told, play, rows, train
 from lesson_scenes import FAR, LAMP, SCHOOL
 from score_scenes import DUEL
+from small_learners import PPO
 
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.components import Clock

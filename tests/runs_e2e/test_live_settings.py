@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import DQN, PPO, SAC, TD3, Told, metadata, rows, train
+from command_runs import Told, metadata, rows, train
+from small_learners import DQN, PPO, SAC, TD3
 
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.errors import CommandError

@@ -11,7 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_runs import DQN, SMALL, TINY, metadata, play, rows, train
+from command_runs import SMALL, TINY, metadata, play, rows, train
+from small_learners import DQN
 
 from ecs_rl.runs import read_checkpoint, read_manifest, sealed_pieces
 

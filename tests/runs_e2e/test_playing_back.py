@@ -7,24 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_runs import (
-    BALANCE,
-    DQN,
-    PPO,
-    SAC,
-    SMALL,
-    TD3,
-    TINY,
-    Told,
-    changed_balance,
-    finish,
-    metadata,
-    play,
-    rows,
-    start,
-    train,
-)
+from command_runs import BALANCE, SMALL, TINY, Told, changed_balance, finish, metadata, play, rows, start, train
 from readme_scenes import BEACONS
+from small_learners import DQN, PPO, SAC, TD3
 
 from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.lock import RunLock

@@ -6,7 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from command_runs import PPO, ROOT, metadata, train
+from command_runs import ROOT, metadata, train
+from small_learners import PPO
 
 SMALL = ("--steps", 2000, "--arenas", 8, "--eval-every", 1000, "--eval-episodes", 2, *PPO, "--json")
 OWN = """

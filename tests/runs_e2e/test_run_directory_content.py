@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from command_runs import DQN, JSON_KEYS, SMALL, TINY, Told, metadata, rows, train
+from command_runs import JSON_KEYS, SMALL, TINY, Told, metadata, rows, train
+from small_learners import DQN
 
 from ecs_rl.runs import read_checkpoint, read_manifest
 

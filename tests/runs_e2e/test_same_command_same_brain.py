@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command_runs import BALANCE, DQN, JSON_KEYS, PPO, ROOT, SMALL, TINY, Told, finish, start, train
+from command_runs import BALANCE, JSON_KEYS, ROOT, SMALL, TINY, Told, finish, start, train
 from readme_scenes import BEACONS
+from small_learners import DQN, PPO
 
 AGENTS = {"ppo": PPO, "dqn": DQN}
 SCENES = ("balance", "beacons")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_runs import DQN, SMALL, TINY, Told, changed_balance, metadata, play, train
+from command_runs import SMALL, TINY, Told, changed_balance, metadata, play, train
 from readme_scenes import BEACONS, beacons_with, line_of
+from small_learners import DQN
 
 from ecs_rl.runs import read_manifest
 

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_runs import BALANCE, DQN, SMALL, TINY, Told, changed_balance, rows, train
+from command_runs import BALANCE, SMALL, TINY, Told, changed_balance, rows, train
+from small_learners import DQN
 
 AT_ONCE = ("--eval-every", 8, "--steps", 16, "--ppo.lr", "1e-12", "--ppo.no-normalise-observations", "--json")
 """The first evaluation comes after one tick, before anything could be learnt."""

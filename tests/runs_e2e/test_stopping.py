@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_runs import PPO, changed_balance, finish, metadata, play, rows, start, train, wait_for, wait_for_words
+from command_runs import changed_balance, finish, metadata, play, rows, start, train, wait_for, wait_for_words
+from small_learners import PPO
 
 from ecs_rl.cli import plan
 from ecs_rl.runs import read_manifest

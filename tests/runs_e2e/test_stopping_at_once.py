@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_runs import HANGS, PPO, ROOT, changed_balance, finish, metadata, play, start, train, wait_for
+from command_runs import HANGS, ROOT, changed_balance, finish, metadata, play, start, train, wait_for
+from small_learners import PPO
 from test_stopping import LONG
 
 from ecs_rl.runs import TrainingRun, read_manifest

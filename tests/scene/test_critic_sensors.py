@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scene_files import DOES, SEES, Save, with_line
+from team_scene import TEAM
 
 from ecs_rl.adapters.gym import SceneEnv
 from ecs_rl.components import Observation
@@ -12,25 +13,6 @@ from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
-
-TEAM = """\
-import numpy as np
-from ecs_rl.scene import *
-
-SCENE = Scene(about="A team.", max_ticks=40, recipes={"ppo": {"arenas": 4}})
-
-
-def build(arena):
-    fish = arena.spawn("fish", Body(), Disc(0.1), Start(x=jitter(2.0), y=jitter(2.0)), count=3)
-    arena.agent(
-        of=fish,
-        sees=[X(fish), Y(fish)],
-        does=Levers(up=Push(fish, y=9.0)),
-        critic_sees="team",
-        earns={"low": lambda: -np.abs(fish.y)},
-        ends={"out": lambda: fish.x > 1.2},
-    )
-"""
 
 
 def world_of(save: Save, text: str, arenas: int = 4) -> World:

@@ -11,7 +11,7 @@ from mixed_controls import MIXED
 from racing_scene import RACING
 from readme_scenes import BEACONS
 from score_scenes import DUEL, SHARED_DUEL
-from survival_runs import SMALL_DQN, SMALL_PPO, SMALL_SAC, SMALL_TD3, Told, train
+from survival_runs import SMALL_DQN, SMALL_IQL, SMALL_PPO, SMALL_SAC, SMALL_TD3, Told, train
 
 ARENAS, STEPS = 8, 2400
 POOL = ("--pool-every", "300", "--pool-size", "3")
@@ -90,6 +90,7 @@ CASES = (
     Case("ppo swingup", "swingup", SMALL_PPO),
     Case("sac swingup", "swingup", SMALL_SAC),
     Case("td3 swingup", "swingup", SMALL_TD3),
+    Case("iql swingup", "swingup", SMALL_IQL),
     Case("ppo lander", "lander", SMALL_PPO),
     Case("dqn lander", "lander", SMALL_DQN),
     Case("ppo by path", "wild", SMALL_PPO, WILD),
@@ -99,6 +100,7 @@ CASES = (
     Case("dqn own systems", "beacons", SMALL_DQN, BEACONS),
     Case("ppo mixed controls", "mixed", SMALL_PPO, MIXED),
     Case("sac mixed controls", "mixed", SMALL_SAC, MIXED),
+    Case("iql mixed controls", "mixed", (*SMALL_IQL, "--iql.value", "policy"), MIXED),
     Case("ppo forces and lines", "racing", SMALL_PPO, RACING),
     Case("ppo lessons", "school", SMALL_PPO, SCHOOL, everywhere=True),
     Case("dqn lessons", "school", SMALL_DQN, SCHOOL, slow=True),

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from small_learners import DQN, IQL, PPO, SAC, TD3
 
 from ecs_rl.commands import train as train_command
 from ecs_rl.runs import read_checkpoint
@@ -34,13 +35,10 @@ from ecs_rl.spaces import Experience
 from ecs_rl.training.training import Training
 
 ROOT = Path(__file__).parents[2]
-SMALL_PPO = ("--ppo.rollout", "16", "--ppo.minibatch", "64", "--ppo.epochs", "2", "--ppo.hidden", "16")
-SMALL_DQN: tuple[str, ...] = ("--agent", "dqn", "--dqn.warm-up", "64", "--dqn.learn-every", "32", "--dqn.batch", "32")
-SMALL_DQN += ("--dqn.hidden", "16", "--dqn.memory", "1000")
-SMALL_SAC: tuple[str, ...] = ("--agent", "sac", "--sac.warm-up", "64", "--sac.updates-per-step", "0.03125")
-SMALL_SAC += ("--sac.batch", "32", "--sac.hidden", "16", "--sac.memory", "1000")
-SMALL_TD3: tuple[str, ...] = ("--agent", "td3", "--td3.warm-up", "64", "--td3.updates-per-step", "0.03125")
-SMALL_TD3 += ("--td3.batch", "32", "--td3.hidden", "16", "--td3.memory", "1000")
+SMALL_PPO = PPO
+SMALL_DQN, SMALL_SAC, SMALL_TD3, SMALL_IQL = (
+    (*words, f"--{words[1]}.memory", "1000") for words in (DQN, SAC, TD3, IQL)
+)
 LOGS = ("train_episodes", "eval_episodes", "metrics")
 NEVER_READ = ("rollout/advantage", "rollout/returns")
 """Tensors that are worked out anew when the rollout is full: until then they hold what was there before."""
