@@ -112,8 +112,6 @@ PLAYING = tuple(entry.name for entry in SCHEDULE if entry.plays)
 ON_STAGE = (*PLAYING, "interact", "render")
 """A world that somebody watches, and may touch."""
 TRAINING = tuple(entry.name for entry in SCHEDULE if entry.name not in ("interact", "render", "film"))
-LEARNING = ("learn", "evaluate", "film", "snapshot", "write")
-"""What a training that learns from recorded data runs of it: nothing happens in its arenas."""
 
 OUTSIDE = {Policy, Rated, RewardWeights, UserInput}
 """Set from outside, before or between the ticks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -281,11 +281,11 @@ class World(Context):
         with blaming_scene(self.scene.file):
             self.runner.tick()
 
-    def slices(self, first: str = "", only: Collection[str] = ()) -> Iterator[str]:
-        """Run a tick in slices, or its rest from the stage `first` on, or stages `only`; yields the stage's name."""
+    def slices(self, first: str = "") -> Iterator[str]:
+        """Run a tick in slices, or its rest from the stage `first` on; yield the name of the stage at work."""
         self.enter()
         with blaming_scene(self.scene.file):
-            yield from self.runner.slices(first, only)
+            yield from self.runner.slices(first)
 
     def start_over(self) -> None:
         """Begin the present episode of every arena again, with an engine made anew."""

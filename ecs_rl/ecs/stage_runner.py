@@ -47,10 +47,9 @@ class Runner:
         else:
             esper.process()
 
-    def slices(self, first: str = "", only: Collection[str] = ()) -> Iterator[str]:
+    def slices(self, first: str = "") -> Iterator[str]:
         """Run one tick in slices, or the rest of one from the stage `first` on; yield the name of the stage at work.
 
-        With `only`, the stages of these names run and all others are left out.
         Between two slices other contexts may run. A debug run takes the whole tick in one go.
         """
         if self.debug:
@@ -62,8 +61,6 @@ class Runner:
         ):
             if not isinstance(processor, Stage):
                 processor.process()
-                continue
-            if only and processor.entry.name not in only:
                 continue
             for _ in processor.slices():
                 yield processor.entry.name

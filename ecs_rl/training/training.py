@@ -12,7 +12,6 @@ from ecs_rl.agents.base import Agent, LearnsOffline
 from ecs_rl.errors import CommandError, EcsRlError
 from ecs_rl.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE, Change
-from ecs_rl.schedule import LEARNING
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
 from ecs_rl.session.diagnosis import Finding
 from ecs_rl.training.curriculum import Curriculum
@@ -123,7 +122,8 @@ class Training:
             self.lessons.advance()
             if self.is_offline:
                 self._study()
-        for name in self.world.slices(first, LEARNING if self.is_offline else ()):
+                first = "learn"  # the stages before it play, and nothing happens in the arenas
+        for name in self.world.slices(first):
             leaves = self.stop and not self.reloads and self.group is None
             if leaves and self.world.stages[name].can_leave:
                 self.left_at = name

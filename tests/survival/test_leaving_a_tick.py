@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,9 +30,9 @@ def signal_in(stage: str, step: int, slices: int) -> Iterator[None]:
     """Send this process SIGINT once so many slices of a stage are done in the tick that reaches `step`."""
     whole = World.slices
 
-    def signalled(world: World, first: str = "", only: Collection[str] = ()) -> Iterator[str]:
+    def signalled(world: World, first: str = "") -> Iterator[str]:
         count = 0
-        for name in whole(world, first, only):
+        for name in whole(world, first):
             count += name == stage
             if count == slices and stops and training[-1].session.total_steps == step:
                 stops.clear()
