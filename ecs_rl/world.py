@@ -74,6 +74,20 @@ class PolicyBatch:
         member = (row - slot.rows.start) // arenas
         return slot, row % arenas, "" if slot.spec.count is None else f" of member {member}"
 
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The terms of the reward, which all of its agents earn; () where they earn differently."""
+        first, *others = (tuple(slot.spec.earns) for slot in self.slots)
+        return first if all(other == first for other in others) else ()
+
+    def terms(self, earned: c.Terms) -> F32:
+        """Return (terms, rows) what each term of `term_names` earned in this tick."""
+        out = np.empty((len(self.term_names), self.rows), np.float32)
+        for slot in self.slots:
+            part = out[:, slot.rows]
+            part[...] = slot.by_term(earned.now)[: len(out)].reshape(part.shape)
+        return out
+
 
 def policy_specs(arena: Arena) -> dict[str, PolicySpec]:
     """Return what each policy of a scene sees and does."""

@@ -21,6 +21,8 @@ from ecs_rl.values import AtOnce, Natural, Positive, hints_of
 
 PILOT = "pilot"
 """What the command line calls the policy that comes with a scene."""
+RANDOM = "random"
+"""What the command line calls a policy that knows nothing."""
 _CHECKPOINT_NAME = re.compile(r"best|latest|pilot|best_[A-Za-z0-9][A-Za-z0-9 ._-]*|[0-9]{1,18}")
 
 
@@ -199,7 +201,7 @@ class PlaySettings:
     """Open no window; only report the returns."""
     episodes: AtOnce = 20
     """Episodes to play."""
-    checkpoint: Annotated[str, arg(metavar="best|latest|pilot|STEP")] = "best"
+    checkpoint: Annotated[str, arg(metavar="best|latest|pilot|random|STEP")] = "best"
     """Which checkpoint of the run; where there are several agents, `best_NAME` is the best for one of them."""
     pilot: bool = False
     """Play the pilot that comes with the scene, whatever runs there are; as --checkpoint pilot."""
@@ -222,7 +224,7 @@ class PlaySettings:
     save_demo: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
     """With --human: keep what you do in this file, for train.py SCENE --imitate FILE; more is added to what it has."""
     save_data: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
-    """Add what the policy sees, does and earns in the episodes to this file, for train.py SCENE --offline FILE."""
+    """Add what the policy (or a person) sees, does and earns to this file, for train.py SCENE --offline FILE."""
     minari: Annotated[str, arg(metavar="NAME", help_behavior_hint="")] = ""
     """With --save-data: write all that the file holds as a data set of Minari with this name too (needs minari)."""
     speed: Positive = 1.0

@@ -22,6 +22,7 @@ from ecs_rl.agents.own import load_algorithm
 from ecs_rl.cli.called import program
 from ecs_rl.cli.command_settings import (
     PILOT,
+    RANDOM,
     PlaySettings,
     TrainSettings,
     algorithms_of,
@@ -268,14 +269,16 @@ def name_of_run(scene: str) -> str:
 
 def _checkpoint(flag: str, text: str, *, or_run: bool = False) -> str:
     """Return the name of a checkpoint, of a step its plain digits (`98k` is `98000`), or also a run's name."""
-    if is_checkpoint_name(text):
+    if is_checkpoint_name(text) or (text == RANDOM and not or_run):
         return text
     with suppress(CommandError):
         if (step := parse_count(text)) >= 0:
             return str(step)
     if or_run:
         return text
-    raise CommandError(f"{flag}: there is no checkpoint '{text}': name best, latest, pilot or a step like 98304")
+    raise CommandError(
+        f"{flag}: there is no checkpoint '{text}': name best, latest, pilot, random or a step like 98304"
+    )
 
 
 def _settings_of(kind: type[T], layer: Layer) -> T:

@@ -42,6 +42,11 @@ def is_scene_file(target: str) -> bool:
     return Path(target).suffix == ".py" and Path(target).is_file()
 
 
+def names_scene(target: str) -> bool:
+    """Return whether a target names a scene, and no run or checkpoint."""
+    return target in scene_names() or target.startswith("gym:") or Path(target).suffix == ".py"
+
+
 def is_pilot(path: Path) -> bool:
     """Return whether a checkpoint is a pilot that comes with the project, however its path is written."""
     return path.resolve().parent == PILOTS.resolve()

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 
 from ecs_rl.cli.called import asks_for_version, versions_in_words
-from ecs_rl.cli.command_settings import PlaySettings
+from ecs_rl.cli.command_settings import RANDOM, PlaySettings
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.process import Answer, carry_out
 from ecs_rl.console import deliver
@@ -54,13 +54,22 @@ def play(settings: PlaySettings) -> int:
         raise CommandError("--save-demo keeps what a person does: add --human")
     if settings.minari and settings.save_data is None:
         raise CommandError("--minari writes what --save-data records: add --save-data FILE")
-    if settings.save_data is not None and (settings.human or settings.compare):
-        other, instead = ("--human", "--save-demo keeps what a person does") if settings.human else ("--compare", "")
-        raise CommandError(f"--save-data records one policy: leave {other} out{instead and f'; {instead}'}")
+    if settings.save_data is not None and settings.compare:
+        raise CommandError("--save-data records one policy: leave --compare out")
+    if settings.save_data is not None and settings.save_demo is not None:
+        raise CommandError(
+            "--save-demo and --save-data write the same file of what a person does: leave one of them out"
+        )
+    if settings.minari and settings.human:
+        raise CommandError("--minari writes what a policy does: leave --human out")
     if settings.human:
         from ecs_rl.tasks.play_human import play_human
 
         return play_human(settings)
+    if settings.checkpoint == RANDOM:
+        from ecs_rl.tasks import playing
+
+        return playing.play_at_random(settings)
     from ecs_rl.cli.target import checkpoints_meant
     from ecs_rl.runs import NoRunError
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.parse import name_of_run
-from ecs_rl.cli.target import checkpoint_meant, folder_for, is_scene_file, run_of
+from ecs_rl.cli.target import checkpoint_meant, folder_for, is_scene_file, names_scene, run_of
 from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
-from ecs_rl.shipped import scene_names
 from ecs_rl.tasks.playing import Candidate, candidate
 from ecs_rl.tasks.show import window_of
 from ecs_rl.training.recording import begun
@@ -34,8 +33,9 @@ def play_human(settings: PlaySettings) -> int:
         if getattr(settings, flag):
             raise CommandError(f"--human needs a window and nobody to compare: leave --{flag} out")
     scene, rival = scene_and_rival(settings)
-    if settings.save_demo is not None:
-        begun(settings.save_demo, scene)  # what cannot be written is told now, not after the first episode
+    demo = settings.save_demo or settings.save_data
+    if demo is not None:  # what cannot be written is told now, not after the first episode
+        begun(demo, scene, "--save-demo" if settings.save_demo else "--save-data")
     results = HumanResults(rival, settings)
     _play(scene, rival, settings, results)
     results.finish(scene)
@@ -45,13 +45,13 @@ def play_human(settings: PlaySettings) -> int:
 def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
     """Return what is played, and the policy to play against: that of the run, or of the newest run of the scene."""
     target = settings.target
-    named = settings.scene or (target if target is not None and is_scene(target) else "")
+    named = settings.scene or (target if target is not None and names_scene(target) else "")
     if not named:
         rival = candidate_meant(settings)
         return rival.player.scene, rival
     scene, opponent = load_scene(named), None
     with suppress(CheckpointError, CommandError):  # no run is no hindrance: a person needs none
-        if target is None or is_scene(target):
+        if target is None or names_scene(target):
             target = named if is_scene_file(named) else name_of_run(named)
         opponent = candidate_meant(replace(settings, target=target, scene=named), scene)
     return scene, opponent
@@ -60,11 +60,6 @@ def scene_and_rival(settings: PlaySettings) -> tuple[Scene, Candidate | None]:
 def candidate_meant(settings: PlaySettings, scene: Scene | None = None) -> Candidate:
     """Return the policy of the checkpoint that the settings mean, in this scene or its own."""
     return candidate(settings, checkpoint_meant(settings), scene=scene)
-
-
-def is_scene(target: str) -> bool:
-    """Return whether a target names a scene, and no run or checkpoint."""
-    return target in scene_names() or target.startswith("gym:") or Path(target).suffix == ".py"
 
 
 class HumanResults:
@@ -100,10 +95,11 @@ class HumanResults:
             summary["policy"] = {"checkpoint": str(self._rival.path), "returns": list(theirs.values()), "wins": wins}
             if both:
                 lines.append(f"you won {wins} of {len(both)} against {self._rival.label}")
-        demo = self._settings.save_demo
+        demo = self._settings.save_demo or self._settings.save_data
         if demo is not None and demo.exists():
             summary["demo"] = str(demo)
-            lines.append(f"what you did is in {demo}: train.py {scene.reference} --imitate {demo}")
+            use = "--imitate" if self._settings.save_demo else "--agent iql --offline"
+            lines.append(f"what you did is in {demo}: train.py {scene.reference} {use} {demo}")
         for line in [json.dumps(summary)] if self._settings.json else lines:
             tell(line)
 
@@ -112,8 +108,9 @@ def _play(scene: Scene, rival: Candidate | None, settings: PlaySettings, results
     with window_of(scene, "--human needs one") as (display, shows):
         shows.extend(shows_of(scene, rival, settings))
         hands = Hands(shows[0], counts=True)
-        if settings.save_demo is not None:
-            DemoRecorder(hands, settings.save_demo)
+        demo = settings.save_demo or settings.save_data
+        if demo is not None:
+            DemoRecorder(hands, demo)
         run = run_of(rival.path) if rival is not None else None
         checkpoints = CheckpointList(run, now=rival.path) if run is not None and rival is not None else None
         playlist = HumanPlaylist(shows, results.add, hands)

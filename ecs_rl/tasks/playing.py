@@ -11,8 +11,8 @@ from typing import Any
 
 from ecs_rl.adapters.minari_data import minari_module, write_minari
 from ecs_rl.agents.own import load_algorithm
-from ecs_rl.cli.command_settings import PlaySettings, is_checkpoint_name
-from ecs_rl.cli.target import is_pilot, run_of
+from ecs_rl.cli.command_settings import RANDOM, PlaySettings, is_checkpoint_name
+from ecs_rl.cli.target import is_pilot, names_scene, run_of
 from ecs_rl.console import deliver, tell
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
@@ -21,7 +21,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord, EvalReport
 from ecs_rl.spaces import ActMode
 from ecs_rl.tasks.assemble import opponent_meant
-from ecs_rl.training.opponent import Opponent, standing
+from ecs_rl.training.opponent import Opponent, RandomPlayer, standing
 from ecs_rl.training.playback import Player
 from ecs_rl.viewer.played_episodes import Ended
 
@@ -51,6 +51,22 @@ def play(settings: PlaySettings, paths: Sequence[Path]) -> int:
 
         play_visibly = show.play_in_window if settings.record is None else show.film
         play_visibly(entries, settings, report)
+    report.finish()
+    return 0
+
+
+def play_at_random(settings: PlaySettings) -> int:
+    """Play a scene by actions that are each as likely as any other, and report it."""
+    scene = settings.scene or settings.target
+    if scene is None or not names_scene(scene):
+        raise CommandError("--checkpoint random: name the scene, as in play.py lander --checkpoint random --headless")
+    if not settings.headless or settings.record is not None:
+        raise CommandError("--checkpoint random plays without a window: add --headless, and leave --record out")
+    if settings.against or settings.compare:
+        raise CommandError("--checkpoint random plays all agents: leave --against and --compare out")
+    entries = [Candidate(Path(RANDOM), RandomPlayer.of(load_scene(scene)), RANDOM)]
+    report = PlayReport(entries, settings)
+    play_headless(entries, settings, report)
     report.finish()
     return 0
 

@@ -18,7 +18,7 @@ from ecs_rl.arrays import F32, F64
 from ecs_rl.components import Chance, Clock, Rated
 from ecs_rl.errors import CheckpointError, CommandError, nearest
 from ecs_rl.records import OF_AGENT, TIE
-from ecs_rl.runs import read_manifest
+from ecs_rl.runs import Manifest, read_manifest
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
@@ -150,6 +150,23 @@ def _agents(scene: Scene, path: Path) -> dict[str, Agent]:
         message = f"{path} was trained in '{manifest.scene}', not in '{scene.reference}'"
         raise CheckpointError(f"{message}: an opponent must be of the same scene")
     return Player.load(path, scene=scene).agents
+
+
+@dataclass(frozen=True)
+class RandomPlayer(Player):
+    """Plays all agents of a scene as a random opponent does; it comes from no checkpoint."""
+
+    @classmethod
+    def of(cls, scene: Scene) -> RandomPlayer:
+        """Return the random player of a scene."""
+        return cls(scene, {}, Manifest(scene=scene.reference, agent=RANDOM, step=0))
+
+    def play(
+        self, episodes: int, seed: int, mode: ActMode, opponent: Opponent | None = None, save: Path | None = None
+    ) -> list[EpisodeRecord]:
+        """Play one episode for each seed from `seed` on; there is one way to play at random, and no opponent."""
+        names = tuple(agent.name for agent in self.scene.describe().agents)
+        return super().play(episodes, seed, mode, Opponent(RANDOM, own=names, theirs=names), save)
 
 
 # --- at random --------------------------------------------------------------------------------------------------------

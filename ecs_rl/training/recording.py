@@ -92,7 +92,9 @@ class DataRecorder:
             return
         entity = batch.entity
         seen, action, reward = world.of(entity, Observation), world.of(entity, Action), world.of(entity, Reward)
-        running.ticks.append((seen.value.copy(), action.value.copy(), reward.value.copy(), self._terms(world)))
+        running.ticks.append(
+            (seen.value.copy(), action.value.copy(), reward.value.copy(), batch.terms(world.one(Terms)))
+        )
         done, now = world.of(batch.entity, Done), len(running.ticks)
         over = done.terminated | done.truncated
         for row in np.flatnonzero(running.is_open & done.valid & over):
@@ -105,20 +107,11 @@ class DataRecorder:
         ends = world.one(EpisodeEnd)
         return ends.ended & ~ends.terminated & ~ends.truncated
 
-    def _terms(self, world: World) -> F32:
-        """Return (terms, rows) what each term earned in this tick; none where agents of the policy earn differently."""
-        slots = world.batches[0].slots
-        if len({tuple(slot.spec.earns) for slot in slots}) > 1:
-            return np.zeros((0, world.batches[0].rows), np.float32)
-        earned = world.one(Terms).now
-        parts = [slot.by_term(earned).reshape(len(slot.spec.earns), -1) for slot in slots]
-        return np.concatenate(parts, axis=1).astype(np.float32)
-
     def _segment(self, world: World, running: PolicyTicks, row: int, *, terminated: bool) -> Segment:
         ticks = running.ticks[running.begins[row] :]
         seen, action, reward = (np.stack([tick[part][row] for tick in ticks]) for part in range(3))
-        names = list(world.batches[0].slots[0].spec.earns)[: len(ticks[0][3])]
-        terms = {name: np.array([tick[3][i, row] for tick in ticks], np.float32) for i, name in enumerate(names)}
+        earned = np.stack([tick[3][:, row] for tick in ticks], axis=1)
+        terms = dict(zip(world.batches[0].term_names, earned, strict=True))
         arena = running.first + row % world.arenas
         action = world.batches[0].spec.actions.clipped(action)
         return Segment(arena, seen, action, reward.astype(np.float32), terms, terminated)

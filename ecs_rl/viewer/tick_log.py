@@ -66,6 +66,8 @@ class Tick:
     """The physics of all arenas was made anew before it."""
     sights: tuple[F32, ...]
     """By policy (agents, numbers) that the agents of the watched arena saw; () unless `keeps_sights`."""
+    terms: tuple[F32, ...]
+    """By policy (terms, rows) that each term of the reward earned; () unless `keeps_sights`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,7 +117,7 @@ class TickLog:
         self.past: deque[Keyframe] = deque(maxlen=max(LEAST, math.ceil(SECONDS / show.scene.dt)) + 1)
         self.running: dict[int, RunningEpisode] = {}
         self.keeps_sights = False
-        """Whether ticks also have what the agents of the watched arena saw."""
+        """Whether ticks also have what the agents of the watched arena saw, and what each term earned."""
         self._line = 0
         self._rebuilt = False
         self._hand: tuple[float, ...] = ()
@@ -184,11 +186,12 @@ class TickLog:
         """Add the tick that has just been judged, before any arena begins anew."""
         actions = tuple(action.value.copy() for action in self._actions)
         rewards = tuple(reward.value.copy() for reward in self._rewards)
-        sights: tuple[F32, ...] = ()
+        sights, terms = tuple[F32, ...](), tuple[F32, ...]()
         if self.keeps_sights:
             seen = [self.number_of(c.Observation, batch.name) for batch in self.world.batches]
             sights = tuple(self.past[-1].columns[number] for number in seen)
-        tick = Tick(actions, rewards, self._hand, self._steered, self._rebuilt, sights)
+            terms = tuple(batch.terms(self.world.one(c.Terms)) for batch in self.world.batches)
+        tick = Tick(actions, rewards, self._hand, self._steered, self._rebuilt, sights, terms)
         self._rebuilt = False
         for episode in self.running.values():
             if episode.is_whole:

@@ -46,7 +46,7 @@ def test_without_any_run_it_says_so_with_3_unless_pilots_may_play(
         (["balance", "--headless", "--checkpoint", "7"], "its pilot is one policy, without a checkpoint '7'"),
         (["mine.safetensors", "--headless"], "there is no checkpoint file mine.safetensors"),
         (["--headles"], "unknown flag '--headles': did you mean '--headless'?"),
-        (["--headless", "--checkpoint", "bset"], "no checkpoint 'bset': name best, latest, pilot or a step"),
+        (["--headless", "--checkpoint", "bset"], "no checkpoint 'bset': name best, latest, pilot, random or a step"),
         (["--headless", "--episodes", "0"], "--episodes must be a whole number from 1 to 100,000"),
         (["--headless", "--record", "film.txt"], "--record must be a path that ends in .mp4 or .gif"),
         (["balance", "--compare", *"1234567"], "--compare shows at most 6 checkpoints, not 7: name fewer"),

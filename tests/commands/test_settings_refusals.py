@@ -121,7 +121,7 @@ def test_a_sweep_that_goes_on_may_begin_its_other_runs_from_a_policy_or_a_demons
         ),
         ("--checkpoint -5", "--checkpoint: there is no checkpoint '-5'"),
         ("--record film.avi", "--record must be a path that ends in .mp4 or .gif, not 'film.avi'"),
-        ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest, pilot or a step"),
+        ("--checkpoint bst", "--checkpoint: there is no checkpoint 'bst': name best, latest, pilot, random or a step"),
         (
             "run --pilot --checkpoint latest",
             "--pilot and --checkpoint latest exclude each other: leave one of them out",

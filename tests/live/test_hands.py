@@ -229,13 +229,14 @@ def flying(window: Window, episodes: int) -> Iterator[None]:
     window.closing = True
 
 
+@pytest.mark.parametrize("flag", ["--save-demo", "--save-data"])
 def test_a_person_plays_without_any_run_and_what_was_done_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = Scripted(monkeypatch, lambda window: flying(window, 2))
     monkeypatch.setattr("ecs_rl.viewer.live.watch.perf_counter", steady_clock())
     demo = tmp_path / "mine.demo"
-    line = ["lander", "--human", "--save-demo", str(demo), "--runs", str(tmp_path / "none"), "--seed", "100", "--json"]
+    line = ["lander", "--human", flag, str(demo), "--runs", str(tmp_path / "none"), "--seed", "100", "--json"]
     assert play(line) == 0
     assert script.is_done
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -248,6 +249,8 @@ def test_a_person_plays_without_any_run_and_what_was_done_is_kept(
     for episode in shown.episodes:
         assert {0, 2} <= set(episode.action.tolist()) <= {0, 1, 2, 3}
         assert episode.reward.sum() == pytest.approx(episode.result, rel=1e-4)
+        assert set(episode.terms) == set(load_scene("lander").describe().agents[0].earns)
+        assert np.sum(list(episode.terms.values()), 0) == pytest.approx(episode.reward, abs=1e-4)
 
 
 class steady_clock:

@@ -81,6 +81,32 @@ def test_only_the_side_that_is_asked_for_is_recorded_against_an_opponent(tmp_pat
     assert len({episode.seed for episode in found.episodes}) == 3
 
 
+@pytest.mark.parametrize(("scene", "sides"), [("balance", 1), ("swingup", 1), ("sumo", 2)])
+def test_random_play_is_recorded_and_learned_from(
+    scene: str, sides: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "random.data"
+    line = [scene, "--checkpoint", "random", "--headless", "--episodes", "12", "--seed", "3", "--json"]
+    assert play([*line, "--save-data", str(path)]) == 0
+    report, recorded = last(capsys), read_demonstrations(path)
+    assert (report["run"], report["checkpoint"], report["episodes"]) == (None, "random", 12)
+    assert play(line) == 0
+    assert last(capsys)["returns"] == report["returns"]
+    assert [episode.seed for episode in recorded.episodes] == list(range(3, 15))
+    assert all(set(e.terms) == set(load_scene(scene).describe().agents[0].earns) for e in recorded.episodes)
+    if sides == 1:
+        totals = [float(episode.reward.sum()) for episode in recorded.episodes]
+        assert totals == pytest.approx(report["returns"], rel=1e-4)
+    whole = np.concatenate([episode.action for episode in recorded.episodes]).astype(np.float64)
+    first = whole.reshape(len(whole), -1)[:, 0]  # a choice of two, or a lever
+    least, middle, most = (0.0, 0.5, 1.0) if scene == "balance" else (-1.0, 0.0, 1.0)
+    assert abs(first.mean() - middle) < 4 * first.std() / np.sqrt(len(first))
+    assert first.min() == pytest.approx(least, abs=0.05)
+    assert first.max() == pytest.approx(most, abs=0.05)
+    there = ("--offline", str(path), "--steps", "64", "--runs", str(tmp_path / "runs"), "--json")
+    assert train([scene, *SMALL, *there]) == 0
+
+
 def test_a_run_learns_from_data_without_acting_and_resumes_exactly(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,9 +183,17 @@ def test_a_run_keeps_its_data(data: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    ("more", "words"), [(("--human",), "leave --human out"), (("--compare", "pilot"), "leave --compare out")]
+    ("more", "words"),
+    [
+        (("--compare", "pilot"), "leave --compare out"),
+        (("--human", "--save-demo", "a.demo"), "leave one of them out"),
+        (("--human", "--minari", "a/b-v0"), "leave --human out"),
+        (("--checkpoint", "random"), "add --headless"),
+        (("--checkpoint", "random", "--headless", "--against", "random"), "leave --against"),
+        (("--checkpoint", "random", "--headless", "--scene", "runs"), "name the scene"),
+    ],
 )
-def test_what_is_no_single_policy_is_not_recorded(
+def test_what_cannot_be_recorded_is_refused(
     more: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert play(["balance", *more, "--save-data", str(tmp_path / "a.data")]) == 2

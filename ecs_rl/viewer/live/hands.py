@@ -386,6 +386,7 @@ class DemoRecorder:
     def _add(self, ticks: Sequence[Tick]) -> None:
         show, row = self.hands.show, self.hands.row
         policy = show.world.batches.index(self.hands.batch)
+        earned = np.stack([tick.terms[policy][:, row] for tick in ticks], axis=1)
         episode = Demonstration(
             seed=show.seeds[show.arena],
             observation=np.stack([tick.sights[policy][row // show.world.arenas] for tick in ticks]),
@@ -394,6 +395,7 @@ class DemoRecorder:
             imitated=np.array([self._drives(tick) for tick in ticks]),
             terminated=bool(self._done.terminated[row]),
             result=show.total,
+            terms=dict(zip(self.hands.batch.term_names, earned, strict=True)),
         )
         self.demonstrations = replace(self.demonstrations, episodes=(*self.demonstrations.episodes, episode))
         save_demonstrations(self.path, self.demonstrations)
