@@ -85,34 +85,39 @@ def actor_critic(
     generator: torch.Generator,
 ) -> ActorCritic:
     """Return the networks of these settings, freshly drawn."""
-    outputs = len(spec.actions.names)
-    inputs = {"policy": len(spec.observations), "value": len(spec.numbers)}
     kind: type[ActorCritic]
+    gains: list[float | Tensor]
+    sizes, outputs = _sizes(spec, config), len(spec.actions.names)
     if config.shared:
-        widths, kind = {"policy": outputs + 1}, Shared
-        gains = {"policy": torch.tensor([*[POLICY_GAIN] * outputs, 1.0])}
+        kind, gains = Shared, [torch.tensor([*[POLICY_GAIN] * outputs, 1.0])]
     else:
-        widths, kind = {"policy": outputs, "value": 1}, Separate
-        gains = {"policy": torch.tensor(POLICY_GAIN), "value": torch.tensor(1.0)}
+        kind, gains = Separate, [POLICY_GAIN, 1.0]
 
     def make(part: Parameters) -> tuple[Network | Recurrent, ...]:
-        return tuple(build(part, name, (inputs[name], width), spec, config) for name, width in widths.items())
+        return tuple(build(part, name, size, spec, config) for name, size in sizes.items())
 
     networks = kind(parameters, make, head, workers, spec=spec, by_parts=config.network == "mlp")
-    for net, gain in zip(networks.nets(0), gains.values(), strict=True):
-        net.initialise(generator, gain if gain.ndim else float(gain))
+    for net, gain in zip(networks.nets(0), gains, strict=True):
+        net.initialise(generator, gain)
     return networks
 
 
 def shapes_of_actor_critic(spec: PolicySpec, config: PPOConfig) -> Shapes:
     """Return the shape of every parameter of the networks of these settings."""
-    inputs, outputs = len(spec.observations), len(spec.actions.names)
+    shapes: Shapes = {}
+    for name, size in _sizes(spec, config).items():
+        shapes |= shapes_of(name, size, spec, config)
+    return shapes
+
+
+def _sizes(spec: PolicySpec, config: PPOConfig) -> dict[str, tuple[int, int]]:
+    """Return the inputs and outputs of each network by its name."""
     if config.shared and spec.critic_sees:
         raise CommandError("ppo.shared: one network cannot be a critic that sees more than the policy: leave it out")
+    inputs, outputs = len(spec.observations), len(spec.actions.names)
     if config.shared:
-        return shapes_of("policy", (inputs, outputs + 1), spec, config)
-    policy = shapes_of("policy", (inputs, outputs), spec, config)
-    return policy | shapes_of("value", (len(spec.numbers), 1), spec, config)
+        return {"policy": (inputs, outputs + 1)}
+    return {"policy": (inputs, outputs), "value": (len(spec.numbers), 1)}
 
 
 class ActorCritic(ABC):

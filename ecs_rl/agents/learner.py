@@ -48,6 +48,8 @@ class Learner(ABC):
         self._policy_width, self._width = len(spec.observations), len(spec.numbers)
         """Numbers that the policy sees, and numbers that a critic sees, which are the policy's and more."""
         self._parameters = Parameters(self.shapes(spec, config))
+        self._learns = self._parameters  # what the optimiser moves
+        self._sound = self._learns.flat.clone()
         # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
         self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
@@ -91,12 +93,12 @@ class Learner(ABC):
             f"Try a lower {self.name}.lr, or look for huge rewards and observations"
         )
 
-    @abstractmethod
     def _undo(self) -> None:
         """Take up the newest parameters that are known to be sound.
 
         A step that ruins the networks leaves their parameters finite. Only the next step shows it.
         """
+        self._learns.flat.copy_(self._sound)
 
     # --- what others ask --------------------------------------------------------------------------------------------
 

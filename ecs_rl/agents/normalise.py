@@ -9,10 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.scaling import EPSILON, LIMIT, Groups, deviation
+from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.spaces import Bools, Floats, Layout
-
-__all__ = ["EPSILON", "Normaliser", "RewardScaler", "RunningMoments"]
 
 
 class RunningMoments:

@@ -82,7 +82,7 @@ class OnPolicy(Learner):
         if SPREAD in p.value:
             p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)
-        self._sound = p.flat.clone()  # as they were before the present update
+        self._sound.copy_(p.flat)  # as they were before the present update
         self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
         action = torch.from_numpy(spec.actions.none(rows))
         lead = config.burn_in if self._networks.state else 0
@@ -227,9 +227,6 @@ class OnPolicy(Learner):
         rollout.finish(last_value.numpy(), c.gamma, c.gae_lambda)
         self._sums.zero_()
         self._sound.copy_(self._parameters.flat)
-
-    def _undo(self) -> None:
-        self._parameters.flat.copy_(self._sound)
 
     def _items(self) -> int:
         """Return how many transitions there are to learn from, or how many rows that have any."""

@@ -49,7 +49,6 @@ class ReplayLearner(Learner):
         self._unfinished = NStep(n_step, rows, inputs, columns, config.gamma)
         self._memory = Replay(config.memory, inputs, columns, priority)
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
-        self._learns = self._parameters  # what the optimiser moves
         self._held = torch.zeros(2, dtype=torch.float64)  # how many demonstrated decisions stay, and how strongly
         self._seen = 0  # valid transitions so far
         self._steps = 0  # gradient steps so far
@@ -162,9 +161,6 @@ class ReplayLearner(Learner):
         self._sound.copy_(self._learns.flat)
         for adam in self._adams[:parts]:
             adam.step(lr)
-
-    def _undo(self) -> None:
-        self._learns.flat.copy_(self._sound)
 
     @torch.inference_mode()
     def imitate(self, episodes: Sequence[Demonstration]) -> float:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecs_rl.agents.normalise import EPSILON, Normaliser, RewardScaler, RunningMoments
+from ecs_rl.agents.normalise import Normaliser, RewardScaler, RunningMoments
+from ecs_rl.agents.scaling import EPSILON
 
 
 @settings(max_examples=30, deadline=None)
