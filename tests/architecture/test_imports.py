@@ -196,3 +196,15 @@ def test_the_top_level_is_what_it_should_be() -> None:
     allowed = {"pyproject.toml", "ecs_rl", "scenes", "assets", "tests", "play.py", "train.py", "README.md"}
     assert there - made <= allowed
     assert {"pyproject.toml", "ecs_rl", "scenes", "tests", "play.py", "train.py"} <= there
+
+
+def test_the_process_that_draws_loads_neither_torch_nor_physics() -> None:
+    code = (
+        "import sys, ecs_rl.viewer.live.screen_process\n"
+        "print(sorted({'torch', 'pymunk', 'safetensors'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"

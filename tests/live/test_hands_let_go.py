@@ -15,7 +15,6 @@ from ecs_rl.shipped import pilot_file
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live.live_stage import Race, ReplayAside
 from ecs_rl.viewer.objects import BodyId
-from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.replay import Replay
 
 SHEEP = """
@@ -83,7 +82,7 @@ def test_a_replay_without_its_run_has_nobody_to_race_or_to_ask(run: Path, tmp_pa
         assert "there is no policy here to race" in live.said()
         live.hit("Space", "I", "X")
         live.frames(2)
-        assert (live.control(MindPanel).questions.asks_why, live.control(MindPanel).questions.maps) == (False, False)
+        assert (live.window.stage.questions.asks_why, live.window.stage.questions.maps) == (False, False)
         live.show.close()
         live.window.stage.shows[:] = [stage]
 

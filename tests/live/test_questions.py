@@ -346,7 +346,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
             opened.show.tick()
         opened.draw()
         yield opened
-        opened.control(MindPanel).questions.close()
+        opened.window.stage.questions.close()
 
 
 def frames(live: Live, count: int) -> None:
@@ -420,7 +420,7 @@ def test_the_map_tints_the_stage_while_it_learns_and_a_name_is_another_axis(live
     assert "VALUE MAP" in live.chips
     first = stage.field
     live.slices(600)
-    live.control(MindPanel).questions._map._since = -math.inf  # type: ignore[union-attr]
+    live.window.stage.questions._map._since = -math.inf  # type: ignore[union-attr]
     frames(live, 20)
     assert live.stage.field is not None
     assert live.stage.field is not first
@@ -439,8 +439,8 @@ def test_where_there_is_no_one_agent_nothing_is_asked(live: Live) -> None:
     live.hit("G", "I", "X")
     assert "no one agent" in live.said()
     live.draw()
-    assert not live.control(MindPanel).questions.asks_why
-    assert not live.control(MindPanel).questions.maps
+    assert not live.window.stage.questions.asks_why
+    assert not live.window.stage.questions.maps
     live.hit("G", "I", "X")
     frames(live, 3)
     live.hit("G")
@@ -459,4 +459,4 @@ def test_an_environment_tells_what_pulls_and_has_a_plot_for_a_map(tmp_path: Path
         assert live.window.views["mind"].why.pulls is not None
         assert live.window.views["stage"].ghosts == ()
         assert "plot" in live.window.views
-        live.control(MindPanel).questions.close()
+        live.window.stage.questions.close()

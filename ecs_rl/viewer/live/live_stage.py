@@ -27,6 +27,7 @@ from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.replay import Replay
 from ecs_rl.viewer.shapes import Placement
 from ecs_rl.viewer.view import GridView
+from ecs_rl.viewer.why import Questions
 from ecs_rl.world import World
 
 FADE = 0.5
@@ -238,6 +239,8 @@ class LiveStage:
         """Where the user has turned the camera; None: to the whole arena."""
         self.selected: BodyId | None = None
         """The body that the user has chosen."""
+        self.questions = Questions()
+        """What the user asks about the agent of the only show."""
 
     @property
     def show(self) -> LiveEpisode:
@@ -264,6 +267,11 @@ class LiveStage:
         waits = self.playlist is not None and self.playlist.waits and self.aside is None
         for show in self.shows if self.grid is None and not waits else ():  # nobody sees it behind the grid
             show.advance(seconds, budget / len(self.shows))
+
+    def open_grid(self, world: World) -> None:
+        """Show all arenas of a world in place of the shows."""
+        self.leave_aside()
+        self.grid = GridWatch(world)
 
     def new_episode(self) -> None:
         """Begin the next episode, on every show."""

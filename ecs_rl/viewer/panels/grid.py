@@ -14,7 +14,6 @@ from ecs_rl.viewer.bodies import draw_objects, reach_of, stamped, turned
 from ecs_rl.viewer.camera import Camera
 from ecs_rl.viewer.canvas import SMALL, STRIP, Canvas, part_of
 from ecs_rl.viewer.draw import bar
-from ecs_rl.viewer.live.live_stage import GridWatch
 from ecs_rl.viewer.number_formats import short, signed
 from ecs_rl.viewer.objects import LookView, Objects
 from ecs_rl.viewer.palette import DIM, EARTH, EARTH_EDGE, FAINT, NIGHT, ORANGE, PANEL, RAISED, SKY, TEXT, YELLOW, mix
@@ -399,8 +398,7 @@ class AllArenas(Panel[GridView]):
         elif work is not None and work.training.world.engine.picture is not None:
             app.say("the training's environments are not drawn: there is no grid", "warn")
         elif work is not None:
-            app.stage.leave_aside()
-            app.stage.grid = GridWatch(work.training.world)
+            app.stage.open_grid(work.training.world)
 
     def watch(self, app: App) -> None:
         """Bring the chosen arena to the stage."""

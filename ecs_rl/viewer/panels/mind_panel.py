@@ -12,7 +12,6 @@ from ecs_rl.viewer.mind import SeldomRead
 from ecs_rl.viewer.mind_sheet import KEY, paint_mind, plan_for, range_of
 from ecs_rl.viewer.panel import App, Chip, Command, Gesture, Hit, Panel
 from ecs_rl.viewer.view import MindView
-from ecs_rl.viewer.why import Questions
 
 UNITS = (
     ((" x", " y", " ahead", " aside"), "metres"),
@@ -50,7 +49,6 @@ class MindPanel(Panel[MindView]):
     words = WORDS
 
     def __init__(self) -> None:
-        self.questions = Questions()
         self._reading, self._view = SeldomRead(lambda mind: mind.view()), MindView()
 
     def view(self, app: App) -> MindView | None:
@@ -61,13 +59,13 @@ class MindPanel(Panel[MindView]):
         """
         if self.name not in app.open_panels or not app.stage.is_single:
             return None
-        self._view = self.questions.mind(app, self._reading.of(app))
+        self._view = app.stage.questions.mind(app, self._reading.of(app))
         return self._view
 
     def advance(self, app: App, seconds: float) -> None:
         """Let what was read grow old, and go on with what is asked."""
         self._reading.age += seconds
-        self.questions.look(app)
+        app.stage.questions.look(app)
 
     def thickness(self, scale: float, size: tuple[int, int]) -> int:
         """Return about a quarter of the window's width."""
@@ -87,9 +85,17 @@ class MindPanel(Panel[MindView]):
         else:
             app.say("there is one agent here, and this is its mind", "warn")
 
+    def toggle_why(self, app: App) -> None:
+        """Stop the stage and ask why, or leave it."""
+        app.stage.questions.toggle_why(app)
+
+    def toggle_map(self, app: App) -> None:
+        """Tint the stage by what the agent expects elsewhere, or leave it."""
+        app.stage.questions.toggle_map(app)
+
     keys = (
-        _key("I", "why", "why did it do that?", lambda it, app: it.questions.toggle_why(app), pygame.K_i),
-        _key("X", "value map", "what it expects elsewhere", lambda it, app: it.questions.toggle_map(app), pygame.K_x),
+        _key("I", "why", "why did it do that?", toggle_why, pygame.K_i),
+        _key("X", "value map", "what it expects elsewhere", toggle_map, pygame.K_x),
         _key("J", "next mind", "the next agent's mind", turn_and_tell, pygame.K_j),
         Command("Window", KEY, name, "the agent's mind", Panel.toggle, (pygame.K_TAB,)),
     )
@@ -98,8 +104,8 @@ class MindPanel(Panel[MindView]):
         """Return a chip for each question that is asked."""
         if not app.stage.is_single:
             return ()
-        why = (Chip("WHY?", "I", rank=2),) if self.questions.asks_why else ()
-        return (*why, Chip("VALUE MAP", "X")) if self.questions.maps else why
+        why = (Chip("WHY?", "I", rank=2),) if app.stage.questions.asks_why else ()
+        return (*why, Chip("VALUE MAP", "X")) if app.stage.questions.maps else why
 
     def hints(self, app: App) -> tuple[tuple[str, str], ...]:
         """Return the key that brings it back while it is hidden."""
@@ -107,7 +113,7 @@ class MindPanel(Panel[MindView]):
 
     def act(self, app: App, hit: Hit, gesture: Gesture) -> None:
         """Turn a number by its bar, explain an option, choose an axis of the map, or show the next agent's mind."""
-        ask, clicks = self.questions, gesture.kind == "click"
+        ask, clicks = app.stage.questions, gesture.kind == "click"
         if ask.asks_why and hit.part == "bar" and gesture.kind in ("click", "grab", "drag"):
             if hit.index < len(self._view.sees):
                 low, high = range_of(self._view.sees[hit.index])
@@ -128,15 +134,15 @@ class MindPanel(Panel[MindView]):
 
     def is_on(self, app: App) -> bool:
         """Return whether somebody asks why, or for the map."""
-        return self.questions.asks_why or self.questions.maps
+        return app.stage.questions.asks_why or app.stage.questions.maps
 
     def leave(self, app: App) -> None:
         """Leave one thing that is asked; the panel stays."""
-        self.questions.leave(app)
+        app.stage.questions.leave(app)
 
     def close(self, app: App) -> None:
         """Give the spare world back that questions needed."""
-        self.questions.close()
+        app.stage.questions.close()
 
     def paint(self, canvas: Canvas, view: MindView, room: pygame.Rect) -> None:
         """Paint the mind, if there is room."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pygame
@@ -13,7 +14,6 @@ from ecs_rl.viewer.annotations import SCALE
 from ecs_rl.viewer.camera import Aim, Camera
 from ecs_rl.viewer.canvas import SMALL, STRIP, Canvas, part_of
 from ecs_rl.viewer.draw import line, rounded
-from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.objects import BodyId, LookView, Objects
 from ecs_rl.viewer.palette import DIM, NIGHT, PANEL, TEXT, Colour, mix, role_colour
@@ -32,6 +32,9 @@ from ecs_rl.viewer.stage import (
     stage_of,
 )
 from ecs_rl.viewer.view import GhostView, PaneView, Point, StageView
+
+if TYPE_CHECKING:
+    from ecs_rl.viewer.live_episode import LiveEpisode
 
 FARTHEST = 20_000
 """Pixels; what is further off is left out."""
