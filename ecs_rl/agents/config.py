@@ -106,8 +106,22 @@ LEARNING_RATE = Slider(1e-6, 0.1, power=0.0)
 class Settings:
     """What the settings of every algorithm have besides their numbers."""
 
+    agent: ClassVar[str]
+    """The algorithm's name on a command line."""
     sliders: ClassVar[Mapping[str, Slider]] = {}
     """What may change while it trains, by name."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no algorithm can work with, by the name that a command line gives them."""
+        name = self.agent
+        for setting, hint in hints_of(self.__class__).items():
+            if callable(value := getattr(self, setting)):
+                value = OwnNetwork(getattr(value, "__name__", "network"), value)
+            if not isinstance(value, OwnNetwork):
+                value = fitted(f"{name}.{setting}", value, hint)
+            object.__setattr__(self, setting, value)
+        if getattr(self, "lr_schedule", "") == "exponential" and getattr(self, "lr_end", 0.0) == 0.0:
+            raise CommandError(f"{name}.lr_end must be above 0 where the learning rate falls exponentially, as in 0.01")
 
     def after(self, steps: int) -> Self:
         """Return the settings of a policy that has learned for so many steps and is only played from here on."""
@@ -118,6 +132,7 @@ class Settings:
 class PPOConfig(Settings):
     """Proximal policy optimisation: an on-policy learner for choices, levers and triggers in any mixture."""
 
+    agent = "ppo"
     lr: Positive = 3e-4
     """Adam's learning rate at the start."""
     lr_schedule: Schedule = "linear"
@@ -173,23 +188,44 @@ class PPOConfig(Settings):
     sliders: ClassVar[Mapping[str, Slider]] = {"lr": LEARNING_RATE, "entropy": Slider(0.0, 0.2, power=2.0)}
 
     def __post_init__(self) -> None:
-        _fit("ppo", self)
+        super().__post_init__()
         if self.burn_in > self.rollout:
             raise CommandError(f"ppo.burn_in must be at most ppo.rollout, {self.rollout}, not {self.burn_in}")
 
 
 @dataclass(frozen=True)
-class DQNConfig(Settings):
+class ReplaySettings(Settings):
+    """What all learners have that replay transitions out of a memory."""
+
+    lr: Positive = 1e-3
+    """Adam's learning rate, of all that learns."""
+    gamma: Share = 0.99
+    """Discount per tick."""
+    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    """Transitions that the replay memory keeps."""
+    batch: Rows = 128
+    """Transitions in one gradient step."""
+    warm_up: Natural = 1_000
+    """Transitions gathered before learning starts."""
+    normalise_observations: bool = False
+    """Shift and scale observations by their running mean and deviation."""
+    hidden: Widths = (64, 64)
+    """Width of each hidden layer, of all networks alike."""
+    activation: Activation = "relu"
+    """What stands between two layers."""
+
+
+@dataclass(frozen=True)
+class DQNConfig(ReplaySettings):
     """Deep Q-learning: an off-policy learner for one choice or several, triggers included."""
 
+    agent = "dqn"
     lr: Positive = 5e-4
     """Adam's learning rate at the start."""
     lr_schedule: Schedule = "linear"
     """How it falls to `lr_end` of it over `--schedule-steps`: by as much, or by the same share, with every step."""
     lr_end: Share = 0.1
     """Share of the learning rate that is left at the end of a schedule, and after it."""
-    gamma: Share = 0.99
-    """Discount per tick."""
     n_step: Annotated[int, Meta(ge=1, le=1000)] = 1
     """Ticks whose rewards are counted before the target network says what the rest is worth."""
     double: bool = True
@@ -200,14 +236,10 @@ class DQNConfig(Settings):
     """Learn the state's value and each option's advantage apart from each other."""
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 50_000
     """Transitions that the replay memory keeps."""
-    batch: Rows = 128
-    """Transitions in one gradient step."""
     priority: Share = 0.0
     """How strongly transitions with large errors are preferred: 0 draws all alike, 1 in proportion to the error."""
     priority_correction: Share = 0.4
     """Exponent of the importance weights at the start; it rises to 1 over `--schedule-steps`."""
-    warm_up: Natural = 1_000
-    """Transitions gathered before learning starts."""
     learn_every: Count = 8
     """Transitions between two gradient steps."""
     target_every: Count = 100
@@ -228,19 +260,10 @@ class DQNConfig(Settings):
     """Error, in units of the return, up to which the loss is quadratic; it is straight beyond."""
     max_grad_norm: Positive = 10.0
     """The gradient's norm is cut to this."""
-    normalise_observations: bool = False
-    """Shift and scale observations by their running mean and deviation."""
-    hidden: Widths = (64, 64)
-    """Width of each hidden layer."""
-    activation: Activation = "relu"
-    """What stands between two layers."""
     sliders: ClassVar[Mapping[str, Slider]] = {
         "lr": LEARNING_RATE,
         "epsilon": Slider(0.0, 1.0, fields=("epsilon_start", "epsilon_end")),
     }
-
-    def __post_init__(self) -> None:
-        _fit("dqn", self)
 
     def epsilon(self, seen: int) -> float:
         """Return the share of random actions after so many transitions: a straight line, then flat."""
@@ -253,35 +276,20 @@ class DQNConfig(Settings):
 
 
 @dataclass(frozen=True)
-class CriticSettings(Settings):
-    """What all learners have that replay transitions for a policy and two critics with slow targets."""
+class CriticSettings(ReplaySettings):
+    """What those of them have besides that learn a policy and two critics with slow targets."""
 
-    lr: Positive = 1e-3
-    """Adam's learning rate, of all that learns."""
-    gamma: Share = 0.99
-    """Discount per tick."""
-    memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
-    """Transitions that the replay memory keeps."""
-    batch: Rows = 128
-    """Transitions in one gradient step."""
-    warm_up: Natural = 1_000
-    """Transitions gathered before learning starts."""
     updates_per_step: UpdatesPerStep = 1.0
-    """Gradient steps for each transition gathered after that: 0.25 is one for every four."""
+    """Gradient steps for each transition gathered after the warm-up: 0.25 is one for every four."""
     target_share: PositiveShare = 0.005
     """Share of the way that target networks go to those that they follow, each time."""
-    normalise_observations: bool = False
-    """Shift and scale observations by their running mean and deviation."""
-    hidden: Widths = (64, 64)
-    """Width of each hidden layer, of all networks alike."""
-    activation: Activation = "relu"
-    """What stands between two layers."""
 
 
 @dataclass(frozen=True)
 class SACConfig(CriticSettings):
     """Soft actor-critic: an off-policy learner for levers and choices that earns as much as it can while varied."""
 
+    agent = "sac"
     temperature: Positive = 1.0
     """What a unit of entropy is worth in reward, at the start."""
     learn_temperature: bool = True
@@ -296,14 +304,12 @@ class SACConfig(CriticSettings):
         "choice_entropy": Slider(0.0, 1.0, needs="choices"),
     }
 
-    def __post_init__(self) -> None:
-        _fit("sac", self)
-
 
 @dataclass(frozen=True)
 class TD3Config(CriticSettings):
     """Twin delayed deep deterministic policy gradient: an off-policy learner for levers, one best setting for each."""
 
+    agent = "td3"
     warm_up: Natural = 1_000
     """Transitions gathered before learning starts, with levers set at random."""
     policy_every: Count = 2
@@ -316,14 +322,12 @@ class TD3Config(CriticSettings):
     """The most that `target_noise` adds or takes away."""
     sliders: ClassVar[Mapping[str, Slider]] = {"lr": LEARNING_RATE, "noise": Slider(0.0, 1.0, needs="levers")}
 
-    def __post_init__(self) -> None:
-        _fit("td3", self)
-
 
 @dataclass(frozen=True)
 class IQLConfig(CriticSettings):
     """Implicit Q-learning: learns choices and levers from recorded data, and goes on by its own."""
 
+    agent = "iql"
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
     """Transitions that the replay memory keeps; all data that it learns from at once must fit."""
     value: Literal["expectile", "policy"] = "expectile"
@@ -342,9 +346,6 @@ class IQLConfig(CriticSettings):
         "beta": Slider(0.0, 10.0, power=2.0),
     }
 
-    def __post_init__(self) -> None:
-        _fit("iql", self)
-
 
 def learning_rate(config: PPOConfig | DQNConfig, progress: float) -> float:
     """Return the learning rate once this share of the schedule is done."""
@@ -359,15 +360,3 @@ def learning_rate(config: PPOConfig | DQNConfig, progress: float) -> float:
 
 AgentConfig = Any
 """The settings of an algorithm: a dataclass, one of those above or of a user's own."""
-
-
-def _fit(name: str, config: Any) -> None:
-    """Refuse settings that no algorithm can work with, by the name that a command line gives them."""
-    for setting, hint in hints_of(config.__class__).items():
-        if callable(value := getattr(config, setting)):
-            object.__setattr__(config, setting, OwnNetwork(getattr(value, "__name__", "network"), value))
-        if isinstance(getattr(config, setting), OwnNetwork):
-            continue
-        object.__setattr__(config, setting, fitted(f"{name}.{setting}", getattr(config, setting), hint))
-    if getattr(config, "lr_schedule", "") == "exponential" and config.lr_end == 0.0:
-        raise CommandError(f"{name}.lr_end must be above 0 where the learning rate falls exponentially, as in 0.01")
