@@ -127,6 +127,13 @@ class Settings:
         """Return the settings of a policy that has learned for so many steps and is only played from here on."""
         return self
 
+    def for_arenas(self, factor: float, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
+        """Return the settings that change with `factor` times the arenas, and a factor for the training's steps.
+
+        `given` are the settings that the user gave. What learns from single transitions has no need of this.
+        """
+        return {}, 1.0
+
 
 @dataclass(frozen=True)
 class PPOConfig(Settings):
@@ -191,6 +198,31 @@ class PPOConfig(Settings):
         super().__post_init__()
         if self.burn_in > self.rollout:
             raise CommandError(f"ppo.burn_in must be at most ppo.rollout, {self.rollout}, not {self.burn_in}")
+
+    def for_arenas(self, factor: float, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
+        """Return the settings for k = `factor` > 1 times the arenas; with fewer arenas nothing changes.
+
+        A recipe's rollout R, minibatch M, learning rate and steps S become, with the horizon H = 1/(1 - gamma lambda):
+
+            rollout    max(R/k, min(R, H))    a batch grows only where rollouts would not reach the horizon
+            growth     g = k rollout / R      of the transitions in a batch
+            minibatch  M sqrt(g)              half of the growth (in logarithms) is more gradient steps
+            lr         lr sqrt(sqrt(g))       as the square root of the minibatch
+            steps      S max(g, sqrt(k))      as many updates, and more where rollouts became shorter
+        """
+        if factor <= 1.0:
+            return {}, 1.0
+        rest = 1.0 - given.get("gamma", self.gamma) * given.get("gae_lambda", self.gae_lambda)
+        horizon = math.ceil(1.0 / max(rest, 1.0 / self.rollout))
+        shortest = max(math.ceil(self.rollout / factor), min(horizon, self.rollout), given.get("burn_in", self.burn_in))
+        rollout = given.get("rollout", shortest)
+        growth = max(1.0, factor * rollout / self.rollout)
+        learning = {
+            "rollout": rollout,
+            "minibatch": round(self.minibatch * math.sqrt(growth)),
+            "lr": float(f"{self.lr * growth**0.25:.3g}"),
+        }
+        return learning, max(growth, math.sqrt(factor))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ecs_rl.agents.make import AGENTS, USUAL, Algorithm
 from ecs_rl.agents.own import load_algorithm
+from ecs_rl.cli.arenas import arenas_in_words, intervals_for_arenas, learning_for_arenas
 from ecs_rl.cli.called import program
 from ecs_rl.cli.command_settings import (
     PILOT,
@@ -124,6 +125,12 @@ def parse_train(
     return _finished(_with_network(settings, line))
 
 
+def difference_from_recipe(settings: TrainSettings, recipes: Recipes) -> str:
+    """Return in words how a training in more or fewer arenas than the scene's recipe learns, "" if it learns alike."""
+    layer = _recipe_layer(type(settings), settings.scene, recipes, settings.agent)
+    return arenas_in_words(_settings_of(type(settings), layer), settings)
+
+
 def _with_network(settings: TrainSettings, line: Layer) -> TrainSettings:
     """Hand the network that was named to the algorithm; `network` stays what the command named, by either flag."""
     own = f"{settings.agent}.network"
@@ -219,23 +226,16 @@ def _below(
         kind = kind if own.name in kind.algorithms else settings_with(own, kind)
     agent = named.agent or str(resumed.get("agent", "")) or next(iter(suggested), USUAL)
     layer = _recipe_layer(kind, named.scene, suggested, agent) | _earlier_layer(kind, resumed, agent)
-    usual, over = _settings_of(kind, layer), config | line
-    layer["schedule_steps"] = usual.schedule_steps or usual.steps
+    over = config | line
+    layer |= learning_for_arenas(_settings_of(kind, layer), agent, over)
+    usual = _settings_of(kind, layer)
+    layer["schedule_steps"] = usual.steps_of_schedules
     if "eval_every" not in layer:
         episodes = over.get("eval_episodes", usual.eval_episodes)
         every = usual_eval_every(getattr(suggested, "max_ticks", 0), episodes, layer["schedule_steps"])
         usual = replace(usual, eval_every=every)
-    layer |= _as_often(usual, over.get("arenas", 0)) | config | {"scene": named.scene, "agent": agent}
+    layer |= intervals_for_arenas(usual, over.get("arenas", 0)) | config | {"scene": named.scene, "agent": agent}
     return kind, layer
-
-
-def _as_often(own: TrainSettings, arenas: int) -> Layer:
-    """Return evaluations and checkpoints as many ticks apart as with the scene's own arenas.
-
-    A recipe counts them in steps; with thirty times the arenas those steps go by in a thirtieth of the time.
-    """
-    factor = max(1.0, arenas / own.arenas)
-    return {name: min(LARGEST, round(getattr(own, name) * factor)) for name in ("eval_every", "checkpoint_every")}
 
 
 def _require_scene(settings: TrainSettings) -> None:

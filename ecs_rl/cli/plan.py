@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from ecs_rl.cli.called import typed
 from ecs_rl.cli.command_settings import PILOT, TrainSettings
-from ecs_rl.cli.parse import Recipes, cores, parse_train
+from ecs_rl.cli.parse import Recipes, cores, difference_from_recipe, parse_train
 from ecs_rl.errors import CheckpointError, CommandError, install, quoted
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import FoundRun, Manifest, find_run, list_runs, read_manifest, settings_of
@@ -82,6 +82,11 @@ class _Lookup:
             refuse_several(settings)
         self.run = run_meant(settings, self.scene)
         return settings_of_run(self.run, settings)
+
+
+def difference_in_arenas(plan: Plan) -> str:
+    """Return in words how a plan learns in more or fewer arenas than its scene's recipe, "" if it learns alike."""
+    return difference_from_recipe(plan.settings, recipes_by_name(plan.scene))
 
 
 def recipes_of(scene: str) -> Recipes:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ecs_rl.cli.called import program
-from ecs_rl.cli.plan import Plan
+from ecs_rl.cli.plan import Plan, difference_in_arenas
 from ecs_rl.cli.process import Answer
 from ecs_rl.console import tell
 from ecs_rl.many.job_runner import JobRunner, at_once
@@ -27,6 +27,8 @@ def run_seeds(argv: Sequence[str], plan: Plan, answer: Answer) -> int:
     """Train all seeds and report; return the exit code of the first run that failed, 0 if none did."""
     plan = checked(plan)
     settings = plan.settings
+    if difference := difference_in_arenas(plan):
+        tell(f"{program('train')}: {difference}", sys.stderr)
     stream = sys.stderr if settings.json else sys.stdout
     seeds = range(settings.seed, settings.seed + settings.seeds)
     together = at_once(settings, settings.seeds)

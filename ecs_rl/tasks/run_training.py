@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ecs_rl.cli.command_settings import TrainSettings
-from ecs_rl.cli.plan import Plan
+from ecs_rl.cli.plan import Plan, difference_in_arenas
 from ecs_rl.cli.process import Answer, say_now
 from ecs_rl.console import tell
 from ecs_rl.errors import ActionError, DivergedError, EcsRlError, StorageError, WorkerLostError
@@ -60,6 +60,8 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, watc
     stream = sys.stderr if settings.json else sys.stdout
     problem: EcsRlError | None = None
     training.session.write_behind()
+    if settings.resume is None and (difference := difference_in_arenas(Plan(settings, training.world.scene))):
+        tell(f"train.py: {difference}", sys.stderr)
     if settings.resume is not None and training.done:
         tell(f"train.py: nothing is left to train: {what_is_used_up(training, record)}", sys.stderr)
     with passing_over(), ProgressDisplay(stream, scene=settings.scene, run=str(record.path)) as progress:

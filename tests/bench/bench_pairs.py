@@ -17,6 +17,7 @@ from typing import Any
 
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.loading import load_scene
+from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import SCENES
 from ecs_rl.tasks.assemble import assemble, recorded
 
@@ -29,12 +30,15 @@ def pairs() -> list[str]:
     return [f"{scene}:{agent}" for scene in scenes for agent in load_scene(scene).recipes]
 
 
-def trial(pair: str, seed: int) -> Trial:
-    """Train until solved or out of steps; return `solved_step` (None: never), `steps`, `best` and `processor`."""
+def trial(pair: str, seed: int, *more: str, loaded: Scene | None = None) -> Trial:
+    """Train until solved or out of steps, with `more` flags, in the `loaded` scene if there is one.
+
+    Return `solved_step` (None: never), `steps`, `best` and `processor`.
+    """
     scene, agent = pair.split(":")
     with tempfile.TemporaryDirectory() as runs:
-        flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1", "--runs", runs]
-        plan, training = assemble(plan_of([scene, *flags]))
+        flags = ["--agent", agent, "--seed", str(seed), "--until-solved", "--threads", "1", "--runs", runs, *more]
+        plan, training = assemble(plan_of([scene, *flags], loaded=loaded))
         recorded(training, plan)
         began = process_time()
         while not training.done:

@@ -123,9 +123,9 @@ def test_the_recipe_is_that_of_the_chosen_agent() -> None:
 
 
 def test_a_config_file_comes_before_the_recipe(tmp_path: Path) -> None:
-    path = toml(tmp_path, 'arenas = 48\neval-every = "7k"\nuntil_solved = true\n[ppo]\nrollout = 5e1\ngamma = 1\n')
+    path = toml(tmp_path, 'arenas = 24\neval-every = "7k"\nuntil_solved = true\n[ppo]\nrollout = 5e1\ngamma = 1\n')
     settings = parse_train(["cartpole", "--config", path], recipes)
-    assert (settings.arenas, settings.eval_every, settings.until_solved) == (48, 7_000, True)
+    assert (settings.arenas, settings.eval_every, settings.until_solved) == (24, 7_000, True)
     assert (settings.ppo.rollout, settings.ppo.gamma, settings.ppo.lr) == (50, 1.0, 3e-3)
     assert settings.steps == 500_000
 

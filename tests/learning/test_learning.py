@@ -55,6 +55,14 @@ def test_a_recipe_solves_its_scene(scene: str, agent: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scene", "arenas"), [("balance", 1024), ("swingup", 16), ("swingup", 1024), ("lander", 256), ("racer", 1024)]
+)
+def test_a_recipe_solves_its_scene_in_fewer_and_in_more_arenas(scene: str, arenas: int) -> None:
+    assert learn(scene, "ppo", 0, "--arenas", str(arenas)).step is not None
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("scene", "agent"), RECIPES + LONG)
 def test_a_recipe_solves_its_scene_on_ten_seeds(scene: str, agent: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = [learn(scene, agent, seed) for seed in range(10)]
