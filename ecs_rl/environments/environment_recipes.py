@@ -26,6 +26,12 @@ NAMED: Mapping[str, Mapping[str, Recipe]] = {
             "arenas": 8, "threads": 1, "steps": "100k", "eval_every": 5_000, "checkpoint_every": "50k",
             "lr": 1e-3, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8,
         },
+        "dqn": {
+            "arenas": 8, "threads": 1, "steps": "50k", "eval_every": 2_500, "checkpoint_every": "25k",
+            "lr": 1e-3, "lr_schedule": "exponential", "lr_end": 0.01, "slow_policy": True,
+            "n_step": 8, "dueling": True, "normalise_observations": True, "huber": 30,
+            "learn_every": 4, "target_every": 1, "target_rate": 0.01,
+        },
     },
     "LunarLander-v3": {
         "ppo": {
