@@ -23,6 +23,7 @@ from ecs_rl.agents.action_values import ActionValues, Choices, MeanFit
 from ecs_rl.agents.base import Demonstration, PolicyOutput
 from ecs_rl.agents.config import DQNConfig, learning_rate
 from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.imitation import alike
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import MLP, Parameters, Shapes
 from ecs_rl.agents.policy_heads import FORBIDDEN, VALUES
@@ -155,14 +156,13 @@ class DQN(ReplayLearner):
         """Fit the values of the actions to their returns, and hold all others below them by a margin."""
         assert isinstance(batch.seen, Tensor)
         values, fit = self._values, self._fit
-        q, choices = fit.forward(self._q, batch.seen), batch.action.numpy().reshape(len(batch.action), -1)
-        taken = values.columns(choices.astype(np.int64))
+        q, taken = fit.forward(self._q, batch.seen), values.columns(batch.columns.astype(np.int64))
         fit.loss(taken, batch.returns.numpy(), batch.known.numpy().astype(np.float32), self.config.huber)
         self._hold_on(fit.grad, q, taken, np.arange(len(q)))
         fit.backward(self._q)
         self._online.clip_gradient(self.config.max_grad_norm)
         best = values.best(self._mask(torch.from_numpy(q), batch.seen).numpy())
-        return float((best == choices).all(1).mean())
+        return float(alike(torch.from_numpy(best), batch.action))
 
     def _hold_on(self, grad: Floats, q: Floats, taken: Choices, rows: NDArray[np.int64]) -> None:
         """Add to the gradient what makes the demonstrated option of these rows the best one by the margin."""

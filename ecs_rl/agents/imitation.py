@@ -119,7 +119,7 @@ class Batch:
         n, rows_here = len(self.action), rows.stop - rows.start
         head.forward(output, self.action[rows])
         grad = head.backward(torch.full((rows_here,), -1.0 / n), -VARIETY * rows_here / n)
-        return _alike(head.best(output), self.action[rows]) * (rows_here / n), grad
+        return alike(head.best(output), self.action[rows]) * (rows_here / n), grad
 
     def value_step(self, rows: slice, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean squared error of the values where the return is known, and half its gradient by each."""
@@ -184,10 +184,11 @@ def clone(
     return fmean(shares[-10:])
 
 
-def _alike(action: Tensor, wanted: Tensor) -> Tensor:
-    """Return in which share of the rows every choice is the one that was shown, and every lever set about alike."""
-    near = ((action.to(torch.float32) - wanted).abs() <= NEAR).view(len(wanted), -1).all(1)
-    return near.to(torch.float32).mean()
+def alike(action: Tensor, wanted: Tensor) -> Tensor:
+    """Return the share of the rows in which every choice is the wanted one, and every lever is set about alike."""
+    rows = len(wanted)
+    near = (action.to(torch.float32).reshape(rows, -1) - wanted.reshape(rows, -1)).abs() <= NEAR
+    return near.all(1).to(torch.float32).mean()
 
 
 def _returns(episode: Demonstration, gamma: float, unit: float | None) -> tuple[Floats, NDArray[np.bool_]]:

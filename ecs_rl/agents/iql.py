@@ -138,7 +138,8 @@ class IQL(TwinCritics):
         self._critics_pass.backward()
 
         counts = self._weights(advantage, batch)
-        log_prob, entropy = self._head.forward(output, self._action_of(batch.action))
+        action = batch.action[:, 0].long() if isinstance(self.spec.actions, Discrete) else batch.action
+        log_prob, entropy = self._head.forward(output, action)
         self._policy_pass.grad[0] = self._head.backward(torch.from_numpy(counts * np.float32(-1.0 / b)), 0.0)
         self._policy_pass.backward()
 
@@ -163,10 +164,6 @@ class IQL(TwinCritics):
             held = self._demonstrated(batch)
             counts[held] = np.maximum(counts[held], 1.0)
         return np.asarray(counts, np.float32)
-
-    def _action_of(self, rows: Tensor) -> Tensor:
-        """Return (rows, columns) of actions in the form that the head takes."""
-        return rows[:, 0].long() if isinstance(self.spec.actions, Discrete) else rows
 
     def _imitate(self, batch: Example) -> float:
         """Make the actions probable, and let critics and value predict what came of them."""

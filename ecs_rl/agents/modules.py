@@ -43,7 +43,7 @@ class ModuleNetwork:
 
     def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
         """Let the module draw its parameters as it does; torch's global random numbers are left alone."""
-        fresh = seeded(self._make, generator)
+        fresh = isolated(self._make, int(torch.randint(2**62, (), generator=generator)))
         with torch.no_grad():
             for parameter, drawn in zip(self._parameters, fresh.parameters(), strict=True):
                 parameter.copy_(drawn)
@@ -128,17 +128,11 @@ def state_of(module: nn.Module) -> int:
     return state if isinstance(state, int) else 0
 
 
-def isolated(make: Callable[[], nn.Module]) -> nn.Module:
-    """Return what is made; torch's global random numbers are left alone."""
+def isolated(make: Callable[[], nn.Module], seed: int | None = None) -> nn.Module:
+    """Return what is made, drawn from a stream of its own if a seed is given; torch's global one is left alone."""
     with torch.random.fork_rng(devices=[]):
-        return make()
-
-
-def seeded(make: Callable[[], nn.Module], generator: torch.Generator) -> nn.Module:
-    """Return a module that draws from a stream of its own, begun by one number of the generator."""
-    seed = int(torch.randint(2**62, (), generator=generator))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        if seed is not None:
+            torch.manual_seed(seed)
         return make()
 
 

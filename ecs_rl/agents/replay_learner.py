@@ -201,10 +201,9 @@ class ReplayLearner(Learner):
         return {**self._parameters.value, **prefixed("normaliser", self._normaliser.moments.parts)}
 
     def _learning_parts(self) -> Parts:
-        first, *others = self._adams
-        moments = prefixed("adam", first.moments)
-        for number, adam in enumerate(others, 2):
-            moments |= prefixed(f"adam{number}", adam.moments)
+        moments = dict[str, Tensor]()
+        for number, adam in enumerate(self._adams, 1):
+            moments |= prefixed(f"adam{number}" if number > 1 else "adam", adam.moments)
         return {
             **self._target_parts(),
             **moments,

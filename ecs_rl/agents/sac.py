@@ -24,8 +24,8 @@ from torch import Tensor
 
 from ecs_rl.agents.base import PolicyOutput
 from ecs_rl.agents.config import SACConfig
-from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.imitation import alike
 from ecs_rl.agents.masks import Mask
 from ecs_rl.agents.networks import Shapes
 from ecs_rl.agents.policy_heads import SQUASHED
@@ -92,10 +92,10 @@ class SAC(TwinCritics):
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Decide for each row: the likeliest action, or one drawn from the policy while exploring or sampling."""
         self._check_observation(observation, self.rows if mode is ActMode.EXPLORE else None)
-        x = self.inputs(observation)
-        mean, log_std, log_p = self._layout.split(self._policy_of(x).numpy())
+        output = self._policy_of(self.inputs(observation)).numpy()
         if mode is ActMode.GREEDY:
-            return Decision(self._layout.action(np.tanh(mean), log_p.argmax(1)))
+            return Decision(self._layout.best(output))
+        mean, log_std, log_p = self._layout.split(output)
         generator = self._random if mode is ActMode.EXPLORE else self._sample_random
         noise = torch.randn(mean.shape, generator=generator).numpy()
         waits = torch.empty(log_p.shape).exponential_(generator=generator).log_().numpy()  # the Gumbel trick
@@ -174,9 +174,9 @@ class SAC(TwinCritics):
 
     def _imitate_policy(self, output: Tensor, batch: Example) -> tuple[float, Floats]:
         """Return the share of the actions that is likeliest now, and the gradient of how improbable they are."""
-        action, masked = batch.columns, output.numpy()
-        share = float(self._layout.alike(masked, action, NEAR).mean())
-        return share, self._layout.towards(masked, action) * np.float32(1.0 / len(action))
+        outputs = output.numpy()
+        share = float(alike(torch.from_numpy(self._layout.best(outputs)), batch.action))
+        return share, self._layout.towards(outputs, batch.columns) * np.float32(1.0 / len(outputs))
 
     # --- what others ask --------------------------------------------------------------------------------------------
 

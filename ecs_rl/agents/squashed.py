@@ -119,11 +119,10 @@ class Layout:
         p[np.arange(len(p)), self.combination_of(action)] -= 1.0
         return self.join((off * closer, wider), p)
 
-    def alike(self, output: Floats, action: Floats, near: float) -> NDArray[np.bool_]:
-        """Return (rows,) whether the likeliest action is this one, levers no further than `near` from it."""
+    def best(self, output: Floats) -> NDArray[np.int64] | Floats:
+        """Return the likeliest action of each row of the network's output."""
         mean, _, log_p = self.split(output)
-        set_alike = (np.abs(np.tanh(mean) - self.levers_of(action)) <= near).all(1)
-        return np.asarray(set_alike & (log_p.argmax(1) == self.combination_of(action)))
+        return self.action(np.tanh(mean), log_p.argmax(1))
 
     def join(self, levers: tuple[Floats, ...], combined: Floats, out: Floats | None = None) -> Floats:
         """Return the gradient by the network's output, from those by the levers' two and by combinations' scores."""

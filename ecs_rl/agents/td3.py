@@ -20,8 +20,8 @@ from torch import Tensor
 
 from ecs_rl.agents.base import PolicyOutput
 from ecs_rl.agents.config import TD3Config
-from ecs_rl.agents.imitation import NEAR
 from ecs_rl.agents.imitation import Batch as Example
+from ecs_rl.agents.imitation import alike
 from ecs_rl.agents.networks import Shapes
 from ecs_rl.agents.policy_heads import TANH
 from ecs_rl.agents.replay import Batch
@@ -131,9 +131,8 @@ class TD3(TwinCritics):
 
     def _imitate_policy(self, output: Tensor, batch: Example) -> tuple[float, Floats]:
         """Return the share of the actions that is set now, and the gradient of the distance from them."""
-        action, outputs = batch.columns, output.numpy()
-        share = float((np.abs(np.tanh(outputs) - action) <= NEAR).all(1).mean())
-        return share, towards(outputs, action) / np.float32(len(action))
+        grad = towards(output.numpy(), batch.columns) / np.float32(len(output))
+        return float(alike(output.tanh(), batch.action)), grad
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
