@@ -84,6 +84,13 @@ def test_what_a_run_has_is_kept_when_it_is_resumed_and_when_its_config_is_read(t
     assert settings_of(f"--config {path}").ppo == first.ppo
 
 
+def test_the_help_shows_what_the_law_gives(capsys: pytest.CaptureFixture[str]) -> None:
+    for line, rollout in (("a", 64), ("a --arenas 1024", 34)):
+        with pytest.raises(SystemExit):
+            parse_train([*line.split(), "--help"], lambda scene: RECIPES)
+        assert f"(default: {rollout})" in capsys.readouterr().out.partition("--ppo.rollout")[2][:300]
+
+
 def test_what_learns_from_single_transitions_has_no_law() -> None:
     for config in (SACConfig(), DQNConfig()):
         assert config.for_arenas(16.0, {}) == ({}, 1.0)
