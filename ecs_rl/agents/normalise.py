@@ -12,6 +12,9 @@ from torch import Tensor
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
 from ecs_rl.spaces import Bools, Floats, Layout
 
+SETTLED = 1e15
+"""Settled statistics count for this number of rows, so that later rows do not move them."""
+
 
 class RunningMoments:
     """Mean and variance of all rows so far, by Chan's parallel update in float64."""
@@ -41,6 +44,12 @@ class RunningMoments:
         self.squares += np.einsum("ij,ij->j", rows, rows) + delta * delta * (self.count * n / total)
         self.mean += delta * (n / total)
         self.count[...] = total
+
+    def settle(self) -> None:
+        """Let the statistics stay as they are, whatever rows come later and whoever loads them."""
+        if self.count:
+            self.squares *= SETTLED / self.count
+            self.count[...] = SETTLED
 
     @property
     def deviation(self) -> NDArray[np.float64]:

@@ -116,6 +116,7 @@ class ReplayLearner(Learner):
             raise CommandError(f"{self.name} learns from all data at once: {problem}: {cure}")
         for episode in episodes:
             self._normaliser.update(episode.observation)
+        self._normaliser.moments.settle()  # the networks learn the data at this scale, and keep it when they act
         self._memory.add(rows)
 
     def study(self, steps: int) -> None:

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from agents_helpers import CHOICES, MIXED, MOTORS, ROWS, SEVERAL, SMALL_IQL, same, some_observation
+from agents_helpers import (
+    CHOICES,
+    KINDS,
+    MIXED,
+    MOTORS,
+    ROWS,
+    SEVERAL,
+    SMALL_IQL,
+    same,
+    small_agent,
+    some_experience,
+    some_observation,
+)
 from torch import Tensor
 from twin_critics_helpers import perceptron, ready
 
@@ -17,6 +29,7 @@ from ecs_rl.agents.base import Demonstration
 from ecs_rl.agents.heads import SPREAD
 from ecs_rl.agents.iql import IQL, LARGEST, SMALLEST
 from ecs_rl.agents.replay import Batch
+from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.errors import CommandError
 from ecs_rl.spaces import spans
 
@@ -189,6 +202,27 @@ def test_what_it_draws_lies_within_the_levers() -> None:
     agent = ready(IQL, log_std=0.5)
     levers = agent.act(some_observation(np.random.default_rng(1), 500), ActMode.SAMPLE).action
     assert np.abs(levers).max() == 1.0
+
+
+@pytest.mark.parametrize("kind", ["iql continuous", "dqn", "sac", "td3"])
+def test_what_it_sees_later_does_not_change_what_it_learned_from_data(kind: str) -> None:
+    spec, settings = KINDS[kind]
+    rng, ticks, elsewhere = np.random.default_rng(0), 30, np.float32(100.0)
+    ones, levers = np.ones(ticks, bool), spec.actions.random(rng, ticks)
+    recorded, reward = some_observation(rng, ticks), rng.random(ticks, np.float32)
+    settings = replace(settings, normalise_observations=True, warm_up=1_000)
+    learned, going_on = (small_agent(kind, seed=seed, config=settings) for seed in (0, 1))
+    assert isinstance(learned, ReplayLearner)
+    assert isinstance(going_on, ReplayLearner)
+    learned.remember([Demonstration(0, recorded, levers, reward, ones, terminated=True, result=0.0)])
+    learned.study(50)
+    list(learned.learn(0.0))
+    going_on.load_policy_state(learned.policy_state())
+    for _ in range(20):
+        seen = some_observation(rng, ROWS) + elsewhere
+        going_on.observe(some_experience(rng, seen, going_on.act(seen, ActMode.EXPLORE)))
+    before, after = (agent.introspect(recorded) for agent in (learned, going_on))
+    np.testing.assert_allclose(after.does, before.does, atol=1e-5)
 
 
 def test_data_that_does_not_fit_into_the_memory_is_refused_with_the_setting_and_nothing_is_stored() -> None:
