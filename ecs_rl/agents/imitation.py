@@ -136,7 +136,7 @@ def transitions(episodes: Sequence[Demonstration], n_step: int, gamma: float) ->
     """
     parts, imitated = list[Floats](), list[NDArray[np.bool_]]()
     for episode in episodes:
-        last = len(episode) - (not episode.terminated)
+        last = max(0, len(episode) - (not episode.terminated))
         t = np.arange(last)
         end = np.minimum(t + n_step, last)
         reward = np.zeros(last)
@@ -144,7 +144,7 @@ def transitions(episodes: Sequence[Demonstration], n_step: int, gamma: float) ->
             reward += np.where(t + i < end, gamma**i * episode.reward[np.minimum(t + i, last - 1)], 0.0)
         discount = np.where((end == last) & episode.terminated, 0.0, gamma ** (end - t))
         after = episode.observation[np.minimum(end, len(episode) - 1)]
-        action = episode.action[:last].reshape(last, -1)
+        action = episode.action[:last].reshape(last, math.prod(episode.action.shape[1:]))
         row = (episode.observation[:last], after, action, reward[:, None], discount[:, None])
         parts.append(np.concatenate(row, axis=1).astype(np.float32))
         imitated.append(episode.imitated[:last])

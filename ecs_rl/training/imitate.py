@@ -28,8 +28,10 @@ def imitate(training: Training, path: Path) -> str:
 def remember(training: Training, path: Path) -> str:
     """Let the recorded policy's agent remember the episodes, which is all that it learns from; return it in words."""
     demonstrations, agent = _recorded(training, path)
-    if not demonstrations.ticks:
-        raise CheckpointError(f"{path} holds no decision: record some with play.py RUN --save-data FILE")
+    if not any(len(episode) + episode.terminated > 1 for episode in demonstrations.episodes):
+        raise CheckpointError(
+            f"{path} holds no decision whose result is known: record some with play.py RUN --save-data FILE"
+        )
     return remember_all(agent, f"--offline {path}", demonstrations)
 
 
