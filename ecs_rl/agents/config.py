@@ -363,7 +363,9 @@ class IQLConfig(CriticSettings):
     memory: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
     """Transitions that the replay memory keeps; all data that it learns from at once must fit."""
     warm_up: Natural = 5_000
-    """Transitions gathered before learning starts: whole episodes, since beginnings alone would spoil what it can do."""
+    """Transitions gathered before learning starts: beginnings of episodes alone would spoil what it knows."""
+    updates_per_step: UpdatesPerStep = 0.25
+    """Gradient steps for each transition gathered after that; more of them overfit what is new."""
     value: Literal["expectile", "policy"] = "expectile"
     """What the value says: what the better recorded actions earn (IQL), or what the policy's own earn (AWAC)."""
     expectile: Annotated[float, Meta(gt=0, lt=1, description="a number between 0 and 1")] = 0.7
