@@ -13,6 +13,7 @@ from torch import Tensor
 from twin_critics_helpers import perceptron, ready
 
 from ecs_rl.agents import ActMode, Composed, Continuous, PolicySpec, make_agent
+from ecs_rl.agents.base import Demonstration
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.td3 import TD3
 from ecs_rl.agents.twin_critics import CRITICS
@@ -181,3 +182,25 @@ def test_a_value_is_the_lesser_critics_of_the_best_levers() -> None:
 def test_choices_are_refused_in_one_sentence_that_names_who_can(spec: PolicySpec, choices: str) -> None:
     with pytest.raises(CommandError, match=rf"^--agent td3 can only set levers, but {choices}: use sac or ppo$"):
         make_agent("td3", spec, SMALL_TD3, seed=0, rows=1)
+
+
+def test_it_finds_the_best_lever_in_recorded_random_play() -> None:
+    rng, ticks = np.random.default_rng(0), 400
+    config = replace(SMALL_TD3, memory=ticks, batch=64, lr=3e-3, hidden=(32,), policy_every=2)
+    agent = TD3(PolicySpec(("wanted",), Continuous(("lever",))), config, seed=0, rows=1)
+    wanted, lever = rng.uniform(-0.7, 0.7, (2, ticks, 1)).astype(np.float32)
+    reward, ones = -np.square(lever - wanted)[:, 0], np.ones(1, bool)  # each decision ends its episode
+    agent.remember(
+        [
+            Demonstration(t, wanted[t : t + 1], lever[t : t + 1], reward[t : t + 1], ones, terminated=True, result=0.0)
+            for t in range(ticks)
+        ]
+    )
+    before = agent.policy_state()
+    agent.study(3_000)
+    for _ in agent.learn(0.0):
+        pass
+    there = np.linspace(-0.6, 0.6, 7, dtype=np.float32)[:, None]
+    np.testing.assert_allclose(agent.act(there, ActMode.GREEDY).action, there, atol=0.15)
+    agent.load_policy_state(before)
+    assert np.abs(agent.act(there, ActMode.GREEDY).action - there).max() > 0.3

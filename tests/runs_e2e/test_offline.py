@@ -135,15 +135,24 @@ def test_a_run_from_data_goes_on_by_acting(data: Path, tmp_path: Path, capsys: p
     assert last(capsys)["seconds_in"]["simulate"] > 0.0
 
 
-@pytest.mark.parametrize("agent", ["dqn", "sac"])
+@pytest.mark.parametrize(("agent", "scene"), [("dqn", "balance"), ("sac", "balance"), ("td3", "swingup")])
 def test_other_learners_from_a_memory_learn_from_data_too(
-    agent: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agent: str, scene: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    there = ("--runs", str(tmp_path), "--json", "--arenas", "16", "--steps", "160", "--eval-episodes", "2")
-    assert train(["balance", "--agent", agent, "--offline", str(data), *there]) == 0
-    assert last(capsys)["steps"] == 160
-    run = next((tmp_path / "balance" / "v1").iterdir())
-    assert json.loads((run / "config.json").read_text())["offline"] == str(data)
+    data = str(tmp_path / "random.data")
+    assert play([scene, "--checkpoint", "random", "--headless", "--episodes", "3", "--save-data", data]) == 0
+    there = ("--runs", str(tmp_path), "--json", "--arenas", "16", "--eval-episodes", "2", "--schedule-steps", "160")
+    line = [scene, "--agent", agent, "--offline", data, *there]
+    assert train([*line, "--steps", "160", "--name", "whole"]) == 0
+    whole = last(capsys)
+    assert (whole["steps"], whole["episodes"]) == (160, 0)
+    assert json.loads((Path(whole["run"]) / "config.json").read_text())["offline"] == data
+    assert train([*line, "--steps", "80", "--name", "half"]) == 0
+    half = last(capsys)
+    assert half["params_sha256"] != whole["params_sha256"]
+    again = ("--name", "half", "--resume", half["run"], "--steps", "160", "--runs", str(tmp_path), "--json")
+    assert train([scene, *again]) == 0
+    assert last(capsys)["params_sha256"] == whole["params_sha256"]
 
 
 def test_data_that_cannot_be_used_is_refused_in_one_message_and_leaves_no_run(
@@ -156,10 +165,15 @@ def test_data_that_cannot_be_used_is_refused_in_one_message_and_leaves_no_run(
     save_demonstrations(empty, Demonstrations(stored.scene, stored.scene_sha256, stored.spec))
     other = tmp_path / "other.data"
     save_demonstrations(other, replace(stored, spec=replace(stored.spec, name="fox")))
+    one_tick, first = tmp_path / "one tick.data", stored.episodes[0]
+    parts = {part: getattr(first, part)[:1].copy() for part in ("observation", "action", "reward", "imitated")}
+    cut = replace(first, **parts, terms={}, terminated=False)
+    save_demonstrations(one_tick, replace(stored, episodes=(cut,)))
     cases: list[tuple[tuple[str, ...], int, str]] = [
         (("lander", "--agent", "iql", "--offline", str(data)), 3, "does not fit the scene 'lander'"),
         (("balance", "--agent", "iql", "--offline", str(damaged)), 3, "take a copy of it"),
         (("balance", "--agent", "iql", "--offline", str(empty)), 3, "holds no decision"),
+        (("balance", "--agent", "iql", "--offline", str(one_tick)), 3, "holds no decision whose result is known"),
         (("balance", "--agent", "iql", "--offline", str(other)), 3, "the policy 'fox'"),
         (("balance", "--agent", "iql", "--offline", str(tmp_path / "none")), 3, "--offline: there is no data"),
         (("balance", "--agent", "ppo", "--offline", str(data)), 2, "take --agent iql"),

@@ -13,6 +13,8 @@ from readme_scenes import BEACONS
 from score_scenes import DUEL, SHARED_DUEL
 from survival_runs import SMALL_DQN, SMALL_IQL, SMALL_PPO, SMALL_SAC, SMALL_TD3, Told, train
 
+from ecs_rl.commands.play import main as play
+
 ARENAS, STEPS = 8, 2400
 POOL = ("--pool-every", "300", "--pool-size", "3")
 EVERY = ("--arenas", ARENAS, "--schedule-steps", "24k", "--checkpoint-every", 500, "--eval-every", 750)
@@ -82,6 +84,8 @@ class Case:
     """Whether no stop point of it is left to the slow tests."""
     slow: bool = False
     """Whether all of them are."""
+    offline: bool = False
+    """Whether it learns from recorded random play, without acting."""
 
 
 CASES = (
@@ -91,6 +95,8 @@ CASES = (
     Case("sac swingup", "swingup", SMALL_SAC),
     Case("td3 swingup", "swingup", SMALL_TD3),
     Case("iql swingup", "swingup", SMALL_IQL),
+    Case("iql from data", "swingup", SMALL_IQL, offline=True),
+    Case("td3 from data", "swingup", SMALL_TD3, offline=True),
     Case("ppo lander", "lander", SMALL_PPO),
     Case("dqn lander", "lander", SMALL_DQN),
     Case("ppo by path", "wild", SMALL_PPO, WILD),
@@ -118,6 +124,14 @@ CASES = (
 )
 
 
+def recorded(scene: str, folder: Path) -> Path:
+    """Return the file of two episodes of random play."""
+    path = folder / "random.data"
+    line = (scene, "--checkpoint", "random", "--headless", "--episodes", "2", "--save-data", str(path))
+    assert path.exists() or play([*line, "--json"]) == 0
+    return path
+
+
 class Trained:
     """A case with a folder of its own for its runs."""
 
@@ -128,10 +142,23 @@ class Trained:
             path = folder / f"{case.scene}.py"
             path.write_text(case.text)
             self.scene = str(path)
+        self.data: tuple[str, ...] = ()
+        if case.offline:
+            self.data = ("--offline", str(recorded(self.scene, folder)))
 
     def args(self, name: str, *more: object) -> tuple[str, ...]:
         """Return the command of a new run of this name."""
-        return (self.scene, *SMALL, *self.case.agent, "--name", name, "--runs", str(self.folder), *map(str, more))
+        return (
+            self.scene,
+            *SMALL,
+            *self.case.agent,
+            *self.data,
+            "--name",
+            name,
+            "--runs",
+            str(self.folder),
+            *map(str, more),
+        )
 
     def again(self, run: Path, *more: object) -> tuple[str, ...]:
         """Return the command that goes on with a run to the end."""

@@ -64,6 +64,8 @@ def test_signals_in_a_row_to_real_processes_change_nothing(case: Case, tmp_path:
     [
         NAMED["ppo own systems"],
         NAMED["dqn own systems"],
+        NAMED["iql from data"],
+        pytest.param(NAMED["td3 from data"], marks=pytest.mark.slow),
         pytest.param(NAMED["ppo self-play"], marks=pytest.mark.slow),
     ],
     ids=lambda case: case.name,

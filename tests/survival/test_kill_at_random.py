@@ -1,6 +1,6 @@
 """kill -9 at random moments, again and again: every run resumes, and ends as if nobody had ever touched it.
 
-300 kills: `python -m pytest -m slow tests/survival/test_kill_at_random.py -s` (some minutes; two runs at a time).
+360 kills: `python -m pytest -m slow tests/survival/test_kill_at_random.py -s` (some minutes; two runs at a time).
 A checkpoint every 300 steps makes saving a third of a life here; some kills wait for a save to begin, so that many come
 in the middle of one. Others come before the first checkpoint, or while a life still reads the last one's files.
 """
@@ -20,10 +20,12 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
+from exact_resume_cases import recorded
 from games import TEXTS
 from readme_scenes import BEACONS
 from survival_runs import (
     SMALL_DQN,
+    SMALL_IQL,
     SMALL_PPO,
     Life,
     Told,
@@ -44,6 +46,7 @@ KINDS = {
     "dqn": (*SHARED, "--arenas", 8, "--keep", 2, *SMALL_DQN),
     "beacons": (*SHARED, "--arenas", 8, *SMALL_PPO),
     "shooter": (*SHARED, "--arenas", 8, *SMALL_PPO),
+    "offline": (*SHARED, "--arenas", 8, *SMALL_IQL),
 }
 OWN = {"beacons": BEACONS, "shooter": TEXTS["shooter"]}
 """The scenes that do not come with the project."""
@@ -91,7 +94,18 @@ class Run:
         return str(path)
 
     def args(self, *more: object) -> tuple[str, ...]:
-        given = (self.scene, *KINDS[self.kind], "--seed", self.number, "--steps", self.steps, "--runs", self.folder)
+        data = ("--offline", recorded(self.scene, self.folder.parent)) if self.kind == "offline" else ()
+        given = (
+            self.scene,
+            *KINDS[self.kind],
+            *data,
+            "--seed",
+            self.number,
+            "--steps",
+            self.steps,
+            "--runs",
+            self.folder,
+        )
         return tuple(map(str, (*given, "--name", self.name, *more)))
 
     def again(self) -> tuple[str, ...]:
@@ -211,6 +225,7 @@ def test_how_a_life_ended_is_told_while_another_thread_starts_one(
         ("ppo", 1, 12_000),
         ("dqn", 2, 12_000),
         ("beacons", 3, 12_000),
+        ("offline", 5, 12_000),
         pytest.param("shooter", 4, 12_000, marks=pytest.mark.slow),
     ],
 )
@@ -223,13 +238,15 @@ def test_a_run_that_is_killed_three_times_ends_as_if_it_never_was(
 
 
 @pytest.mark.slow
-def test_300_kills_lose_nothing(tmp_path: Path, undisturbed: Callable[[Run], Told]) -> None:
+def test_360_kills_lose_nothing(tmp_path: Path, undisturbed: Callable[[Run], Told]) -> None:
     runs = [Run(kind, number, tmp_path, 90_000) for number in range(3) for kind in KINDS]
+    for run in runs:
+        run.args()  # writes the scenes and the data, which is not for two threads at once
     with ThreadPoolExecutor(2) as pool:
         tallies = list(pool.map(lambda run: kill_again_and_again(run, kills=20), runs))
     whole = Tally(*(sum(getattr(each, name) for each in tallies) for name in Tally.__dataclass_fields__))
     print(f"\n{whole}")
-    assert whole.kills == 300
+    assert whole.kills == 360
     assert whole.in_a_save > 60
     assert whole.early > 30
     with ThreadPoolExecutor(2) as pool:
