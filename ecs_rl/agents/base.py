@@ -131,8 +131,11 @@ class Imitating(Protocol):
 class LearnsOffline(Protocol):
     """An agent that can learn from recorded episodes without acting; not every agent can."""
 
-    def remember(self, episodes: Sequence[Demonstration]) -> None:
-        """Store all transitions of the episodes; CommandError, with nothing stored, if they do not all fit."""
+    def remember(self, episodes: Sequence[Demonstration], *, stay: bool = False) -> None:
+        """Store all transitions of the episodes; CommandError, with nothing stored, if they do not all fit.
+
+        With `stay` they stay while the agent acts, and may fill half of its memory.
+        """
 
     def study(self, steps: int) -> None:
         """Let `learn` take so many gradient steps more, if anything is stored."""

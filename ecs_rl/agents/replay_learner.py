@@ -106,18 +106,24 @@ class ReplayLearner(Learner):
         before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
         self._due += self._per_row * max(0, self._seen - max(before, self.config.warm_up))
 
-    def remember(self, episodes: Sequence[Demonstration]) -> None:
-        """Store all transitions of recorded episodes; CommandError, with nothing stored, if they do not all fit."""
+    def remember(self, episodes: Sequence[Demonstration], *, stay: bool = False) -> None:
+        """Store all transitions of recorded episodes; CommandError, with nothing stored, if they do not all fit.
+
+        With `stay` they stay while the agent acts, and may fill half of its memory.
+        """
         rows, _ = transitions(episodes, self._unfinished.steps, self.config.gamma)
-        free = self._memory.capacity - self._memory.size
-        if len(rows) > free:
-            problem = f"there are {len(rows):,} transitions, and its memory holds {free:,}"
-            cure = f"add --{self.name}.memory {self._memory.size + len(rows)}"
+        share = 2 if stay else 1
+        if share * len(rows) > self._memory.capacity:
+            problem = f"there are {len(rows):,} transitions, and its memory holds {self._memory.capacity // share:,}"
+            cure = f"add --{self.name}.memory {share * len(rows)}"
             raise CommandError(f"{self.name} learns from all data at once: {problem}: {cure}")
         for episode in episodes:
             self._normaliser.update(episode.observation)
         self._normaliser.moments.settle()  # the networks learn the data at this scale, and keep it when they act
-        self._memory.add(rows)
+        if stay:
+            self._held[0] = self._memory.keep(rows, np.ones(len(rows), bool))
+        else:
+            self._memory.add(rows)
 
     def study(self, steps: int) -> None:
         """Let `learn` take so many gradient steps more, if anything is stored."""
@@ -154,7 +160,9 @@ class ReplayLearner(Learner):
         return self._steps == 0 or float(self._due) < 2.0 * self._per_step
 
     def _demonstrated(self, batch: Batch) -> NDArray[np.int64]:
-        """Return which transitions of a batch are demonstrations that stay."""
+        """Return which transitions of a batch are demonstrations that it holds to; what it remembers is none."""
+        if not self._held[1]:
+            return np.zeros(0, np.int64)
         return (batch.rows < self._memory.demonstrated).nonzero()[0]
 
     def _move(self, lr: float, parts: int | None = None) -> None:

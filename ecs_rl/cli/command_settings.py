@@ -132,6 +132,8 @@ class TrainSettings(TrainingSettings, CommandSettings):
     """Start a new run from the weights of this checkpoint, or of the pilot that comes with the scene."""
     imitate: Annotated[Path | None, arg(metavar="DEMO", help_behavior_hint="")] = None
     """Start a new run by imitating what play.py SCENE --human --save-demo DEMO has recorded, then improve by reward."""
+    remember: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """Start a new run with what play.py --save-data FILE has recorded in the replay memory, and keep it there."""
     changes: Annotated[Path | None, arg(metavar="RUN|FILE.jsonl", help_behavior_hint="")] = None
     """Change settings at the steps at which that run's were changed while it trained, as its metrics.jsonl tells."""
     inexact: bool = False

@@ -103,11 +103,16 @@ def parse_train(
         print_train_help(argv, recipes, kind)
     kind = _kind_named(argv, kind)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
-    if line.get("imitate") is not None and line.get("workers", 1) > 1:
-        raise CommandError("--imitate is for a training of one process: leave --workers out")
-    # A sweep that goes on resumes runs and begins others.
-    if line.get("resume") is not None and line.get("imitate") is not None and not line.get("sweep"):
-        raise CommandError("--resume and --imitate exclude each other: imitating is how a new run starts")
+    starts = {"--imitate": "imitating is how a new run starts", "--remember": "a run keeps what it remembers"}
+    for flag, reason in starts.items():
+        if line.get(flag[2:]) is not None and line.get("workers", 1) > 1:
+            raise CommandError(f"{flag} is for a training of one process: leave --workers out")
+        # A sweep that goes on resumes runs and begins others.
+        if line.get("resume") is not None and line.get(flag[2:]) is not None and not line.get("sweep"):
+            raise CommandError(f"--resume and {flag} exclude each other: {reason}")
+    filled = [flag for flag in ("--remember", "--imitate", "--offline", "--minari") if line.get(flag[2:])]
+    if "--remember" in filled and len(filled) > 1:
+        raise CommandError(f"--remember and {filled[1]} both fill the memory: leave one of them out")
     data = [flag for flag, name in (("--offline", "offline"), ("--minari", "minari")) if line.get(name)]
     if len(data) > 1:
         raise CommandError("--offline and --minari exclude each other: learn from one of them")

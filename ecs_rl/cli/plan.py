@@ -102,8 +102,9 @@ def refuse_unreadable_files(settings: TrainSettings) -> None:
         read_manifest(settings.init_from)
     if settings.imitate is not None and not settings.imitate.exists():
         raise CheckpointError(f"--imitate: there is no demonstration {settings.imitate}: check the path")
-    if settings.offline is not None and settings.resume is None and not settings.offline.exists():
-        raise CheckpointError(f"--offline: there is no data {settings.offline}: check the path")
+    for flag, data in (("--offline", settings.offline), ("--remember", settings.remember)):
+        if data is not None and settings.resume is None and not data.exists():
+            raise CheckpointError(f"{flag}: there is no data {data}: check the path")
     if is_reference(settings.network) and not (file := parted("--network", settings.network)[0]).is_file():
         raise CommandError(f"--network {settings.network}: there is no file {file}: check the path")
 

@@ -69,7 +69,8 @@ class JobCommand:
         """Return the plan of one training: a new one, or one that resumes a run. A `loaded` scene is its scene."""
         over = {**ONE, **self.over, **setting, "seed": seed}
         if run is not None:
-            over |= {"resume": run, "seed": read_metadata(Path(run)).seed, "init_from": None, "imitate": None}
+            none = dict.fromkeys(("init_from", "imitate", "remember"))
+            over |= {"resume": run, "seed": read_metadata(Path(run)).seed, **none}
         return plan_of(self.argv, over, loaded)
 
 

@@ -55,7 +55,17 @@ OWN_FOLDER = "sweep_"
 """How the folder of a sweep begins that has no --version."""
 STOPPING = "stopping"
 """The file in the folder of a sweep that asks the jobs on a cluster to save and end."""
-LEFT_OUT = {"until_solved", "until", "minutes", "keep", "checkpoint_every", "record_every", "init_from", "imitate"}
+LEFT_OUT = {
+    "until_solved",
+    "until",
+    "minutes",
+    "keep",
+    "checkpoint_every",
+    "record_every",
+    "init_from",
+    "imitate",
+    "remember",
+}
 """Settings that belong to the sweep's trainings, and not to a recipe."""
 Start = Callable[[SimpleQueue[Event]], Worker]
 

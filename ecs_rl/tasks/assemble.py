@@ -94,6 +94,8 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
         tell(f"train.py: {imitate(training, settings.imitate)}", sys.stderr)
     if settings.offline is not None:
         tell(f"train.py: {remember(training, settings.offline)}", sys.stderr)
+    if settings.remember is not None:
+        tell(f"train.py: {remember(training, settings.remember, stay=True)}", sys.stderr)
     if settings.minari:
         tell(f"train.py: {remember_minari(training, settings.minari)}", sys.stderr)
     # Only now is everything known to work: a refused command leaves no run directory behind.

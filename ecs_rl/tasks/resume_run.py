@@ -144,7 +144,7 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
     # A new --steps must still hold when the run is resumed once more.
     own_settings = {
         name: record.config[name]
-        for name in ("name", "version", "runs", "init_from", "imitate")
+        for name in ("name", "version", "runs", "init_from", "imitate", "remember")
         if name in record.config
     }
     record.write_config(settings_as_dict(replace(settings, resume=None, inexact=False, changes=None)) | own_settings)

@@ -112,7 +112,9 @@ def with_scene_of_before(
 
 
 def _going(plan: Plan, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
-    plan, training = assemble(replace(plan, scene=scene).resuming(record.path, imitate=None, changes=None))
+    plan, training = assemble(
+        replace(plan, scene=scene).resuming(record.path, imitate=None, remember=None, changes=None)
+    )
     try:
         opened = WatchWindow.open(training, window.screen, pace=plan.settings.pace or FLAT_OUT)
     except BaseException:

@@ -25,23 +25,27 @@ def imitate(training: Training, path: Path) -> str:
     return f"imitates {told_of(demonstrations)}: {share:.0%} of {decisions:,} decisions are made alike"
 
 
-def remember(training: Training, path: Path) -> str:
-    """Let the recorded policy's agent remember the episodes, which is all that it learns from; return it in words."""
+def remember(training: Training, path: Path, *, stay: bool = False) -> str:
+    """Let the recorded policy's agent remember the episodes; return it in words.
+
+    They are all that it learns from. With `stay` it acts too, and they stay in its memory.
+    """
     demonstrations, agent = _recorded(training, path)
     if not any(len(episode) + episode.terminated > 1 for episode in demonstrations.episodes):
         raise CheckpointError(
             f"{path} holds no decision whose result is known: record some with play.py RUN --save-data FILE"
         )
-    return remember_all(agent, f"--offline {path}", demonstrations)
+    return remember_all(agent, f"{'--remember' if stay else '--offline'} {path}", demonstrations, stay=stay)
 
 
-def remember_all(agent: Agent, source: str, demonstrations: Demonstrations) -> str:
+def remember_all(agent: Agent, source: str, demonstrations: Demonstrations, *, stay: bool = False) -> str:
     """Let the agent remember the episodes; return them in words. `source` names the flag."""
     if not isinstance(agent, LearnsOffline):
         message = f"{agent.name} learns only from what it has just done itself"
         raise CommandError(f"{source}: {message}: take --agent iql, or leave {source.split(maxsplit=1)[0]} out")
-    agent.remember(demonstrations.episodes)
-    return f"learns from {told_of(demonstrations)}, {demonstrations.ticks:,} decisions, without acting"
+    agent.remember(demonstrations.episodes, stay=stay)
+    how = "and from what it does" if stay else "without acting"
+    return f"learns from {told_of(demonstrations)}, {demonstrations.ticks:,} decisions, {how}"
 
 
 def _recorded(training: Training, path: Path) -> tuple[Demonstrations, Agent]:

@@ -179,8 +179,8 @@ def test_ticks_become_transitions_over_several_of_them(steps: int) -> None:
     seen = np.arange(5, dtype=np.float32)[:, None]
     reward, action = np.array([1, 2, 4, 8, 16], np.float32), np.array([0, 1, 0, 1, 1])
     whole = Demonstration(0, seen, action, reward, np.array([True, False, True, True, True]), True, 31.0)
-    cut = {part: getattr(whole, part)[:1] for part in ("observation", "action", "reward", "imitated")}
-    short = replace(whole, **cut, terminated=False)  # nobody knows what came of its only decision
+    one_tick = {part: getattr(whole, part)[:1] for part in ("observation", "action", "reward", "imitated")}
+    short = replace(whole, **one_tick, terminated=False)  # nobody knows what came of its only decision
     rows, imitated = transitions([whole, short, replace(whole, terminated=False)], steps, 0.5)
     assert imitated.tolist() == [*whole.imitated.tolist(), *whole.imitated[:4].tolist()]
     first = [[0, 1, 0, 1, 0.5], [1, 2, 1, 2, 0.5], [2, 3, 0, 4, 0.5], [3, 4, 1, 8, 0.5], [4, 4, 1, 16, 0]]

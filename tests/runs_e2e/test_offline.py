@@ -13,6 +13,7 @@ import pytest
 from ecs_rl.commands.play import main as play
 from ecs_rl.commands.train import main as train
 from ecs_rl.loading import load_scene
+from ecs_rl.runs import read_checkpoint
 from ecs_rl.runs.demonstrations import Demonstrations, read_demonstrations, save_demonstrations
 from ecs_rl.shipped import pilot_file
 from ecs_rl.spaces import ActMode
@@ -135,6 +136,31 @@ def test_a_run_from_data_goes_on_by_acting(data: Path, tmp_path: Path, capsys: p
     assert last(capsys)["seconds_in"]["simulate"] > 0.0
 
 
+@pytest.mark.parametrize("agent", ["iql", "dqn", "sac"])
+def test_recorded_data_stays_in_the_memory_of_a_run_that_acts(
+    agent: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("--arenas", "16", "--eval-episodes", "2", f"--{agent}.warm-up", "64", f"--{agent}.memory", "4000")
+    there = ("--runs", str(tmp_path), "--schedule-steps", "4800", "--json")
+    line = ["balance", "--agent", agent, *small, "--remember", str(data), *there]
+    assert train([*line, "--steps", "4800", "--name", "whole"]) == 0
+    whole = last(capsys)
+    assert whole["seconds_in"]["simulate"] > 0.0
+    assert json.loads((Path(whole["run"]) / "config.json").read_text())["remember"] == str(data)
+    rows = read_checkpoint(checkpoint(whole["run"]))[1]["agent/memory/rows"]
+    assert len(rows) == 4000  # more than that was seen: what it did itself has been overwritten
+    recorded = np.concatenate(
+        [e.observation[: len(e) - (not e.terminated)] for e in read_demonstrations(data).episodes]
+    )
+    np.testing.assert_array_equal(rows[: len(recorded), : recorded.shape[1]].numpy(), recorded)
+    assert train([*line, "--steps", "2400", "--name", "half"]) == 0
+    half = last(capsys)["run"]
+    again = ["balance", "--name", "half", "--resume", half, "--steps", "4800", "--runs", str(tmp_path), "--json"]
+    assert train(again) == 0
+    assert last(capsys)["params_sha256"] == whole["params_sha256"]
+    assert json.loads((Path(half) / "config.json").read_text())["remember"] == str(data)
+
+
 @pytest.mark.parametrize(("agent", "scene"), [("dqn", "balance"), ("sac", "balance"), ("td3", "swingup")])
 def test_other_learners_from_a_memory_learn_from_data_too(
     agent: str, scene: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -179,6 +205,12 @@ def test_data_that_cannot_be_used_is_refused_in_one_message_and_leaves_no_run(
         (("balance", "--agent", "ppo", "--offline", str(data)), 2, "take --agent iql"),
         (("balance", "--agent", "iql", "--offline", str(data), "--workers", "2"), 2, "leave --workers out"),
         (("balance", "--agent", "iql", "--offline", str(data), "--iql.memory", "100"), 2, "add --iql.memory"),
+        (("balance", "--agent", "iql", "--remember", str(data), "--iql.memory", "2000"), 2, "its memory holds 1,000"),
+        (("balance", "--agent", "ppo", "--remember", str(data)), 2, "leave --remember out"),
+        (("balance", "--agent", "iql", "--remember", str(data), "--workers", "2"), 2, "leave --workers out"),
+        (("balance", "--agent", "iql", "--remember", str(data), "--offline", str(data)), 2, "leave one of them out"),
+        (("balance", "--agent", "iql", "--remember", str(tmp_path / "none")), 3, "--remember: there is no data"),
+        (("lander", "--agent", "iql", "--remember", str(data)), 3, "does not fit the scene 'lander'"),
     ]
     for line, code, words in cases:
         assert train([*line, "--runs", str(runs)]) == code, line
