@@ -80,7 +80,7 @@ def measure(scene: str, name: str, asked: argparse.Namespace, known: dict[str, f
     for seed in range(asked.seeds):
         weights = folder / f"{name}-{seed}.safetensors"
         ways = {who: ("--offline", data, "--steps", asked.steps, *more) for who, more in ALGORITHMS.items()}
-        ways["online"] = ("--init-from", str(weights), "--steps", asked.online)
+        ways["online"] = ("--init-from", str(weights), "--remember", data, "--steps", asked.online)
         for column, (who, more) in zip(columns, ways.items(), strict=True):
             key = f"{scene}, {name}, {who}, seed {seed}, {asked.steps} steps, {asked.online} online"
             if key not in known:
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("scenes", nargs="*", default=SCENES)
     parser.add_argument("--folder", type=Path, default=Path("offline"))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", default="10k")
+    parser.add_argument("--steps", default="5k")
     parser.add_argument("--online", default="20k")
     parser.add_argument("--half", default="100k", help="steps of the half-trained PPO")
     asked = parser.parse_args()
