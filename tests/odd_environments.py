@@ -292,6 +292,18 @@ class LosesMask(Deck):
         return {} if self.tick == 2 else super().told()
 
 
+class NoInfo(FromOne):
+    """Begins without a dict of information, which Gymnasium does not check."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        return super().reset(seed=seed)[0], None
+
+
+class Grown(Deck):
+    def seen(self) -> Any:
+        return np.zeros((2, 2), np.float32) if self.tick == 2 else super().seen()
+
+
 class WrongAtOnce(TwoDecks):
     def told(self) -> dict[str, Any]:
         return {"action_mask": tuple(reversed(self.held))}
@@ -305,7 +317,7 @@ for _kind in (
     *(Line, Mixed, Switches, FromOne, Forgetful, Endless, Raises, Pays, Blind),
     *(Grows, Looks, Says, Unbounded, Nested, NoPicture, Stacked, NoRate, EmptyPicture),
     *(Catches, CatchesGrey, CatchesFirst, Wide, Shrinks),
-    *(Deck, DeckInSight, TwoDecks, OneRow, EmptyHand, ShortMask, LosesMask, WrongAtOnce, WideMask),
+    *(Deck, DeckInSight, TwoDecks, OneRow, EmptyHand, ShortMask, LosesMask, WrongAtOnce, WideMask, NoInfo, Grown),
 ):
     _id = f"{_kind.__name__}-v0"
     if _id not in gymnasium.registry:

@@ -242,7 +242,7 @@ def _mask_of(name: str, env: Any, seen: Any, counts: tuple[int, ...], numbers: i
         return ActionMask(first, counts, in_info=False)
     with calling(name, "reset()"):
         _, info = env.reset(seed=0)
-        if MASK not in info:
+        if not isinstance(info, Mapping) or MASK not in info:
             return None
         options_in(info, counts)
     return ActionMask(numbers, counts, in_info=True)

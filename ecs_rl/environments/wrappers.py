@@ -85,6 +85,8 @@ class SeesMask(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _with_mask(self, row: Any, info: dict[str, Any], *, is_over: bool) -> F32:
         numbers = np.array(row, np.float32)
+        if numbers.ndim != 1:
+            return numbers  # the world tells what is wrong, and where
         if self._mask.in_info:
             return np.concatenate((numbers, options_in(info, self._mask.counts, is_over=is_over)))
         numbers[self._mask.numbers] = numbers[self._mask.numbers] != 0.0

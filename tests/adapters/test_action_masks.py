@@ -122,6 +122,10 @@ def test_a_world_with_masks_comes_back_to_the_last_bit() -> None:
         world.close()
 
 
+def test_an_environment_without_information_has_no_mask() -> None:
+    assert load_scene(ODD + "NoInfo-v0").describe().agents[0].allowed == ()
+
+
 def test_arenas_that_rest_or_are_not_watched_need_no_option() -> None:
     evaluation = opened("Deck-v0", seeds=(1, 2, 3))
     watched = opened("Deck-v0", seeds=(1, 2, 3), stages=ON_STAGE, resources=(UserInput(arena=1),))
@@ -142,6 +146,7 @@ def test_arenas_that_rest_or_are_not_watched_need_no_option() -> None:
         ),
         ("ShortMask-v0", r"failed in step\(\) in arena 0 at tick 2 .*info\['action_mask'\] has 3 numbers, not 4: one"),
         ("LosesMask-v0", r"failed in step\(\) in arena 0 at tick 2 .*info has no 'action_mask', which it had at the"),
+        ("Grown-v0", r"shows \(2, 2\) of float32 in arena 0 at tick 2 of its episode, not \(6,\) numbers as its"),
     ],
 )
 def test_a_mask_that_goes_wrong_is_named_by_arena_and_tick(name: str, words: str) -> None:
