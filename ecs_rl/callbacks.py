@@ -19,6 +19,16 @@ def unchanged(records: Records) -> Records:
     return records
 
 
+def own(steps: int, records: Records) -> list[tuple[int, Records]]:
+    """Return the records of this process, if there are any, with the step at which they ended."""
+    return [(steps, records)] if records else []
+
+
+def same(mean: float) -> float:
+    """Return the number as it is."""
+    return mean
+
+
 def no_lesson(records: Records) -> None:
     """Teach nothing."""
 
@@ -40,12 +50,18 @@ class Callbacks:
 
     render: Callable[[], None] = nothing
     """render: show the tick to a viewer. It must not change anything."""
-    gather: Callable[[Records], Records] = unchanged
-    """tally: return the episodes that ended in this tick in all processes."""
+    note: Callable[[Records], Records] = unchanged
+    """tally: return the episodes that ended in this tick with what self-play rates them by."""
+    gather: Callable[[int, Records], list[tuple[int, Records]]] = own
+    """tally: return the episodes that ended in all processes and are to be taken in now, by the step of their end."""
     rate: Callable[[Records], Records] = unchanged
     """tally: return the episodes with the ratings of self-play."""
     teach: Callable[[Records], None] = no_lesson
     """tally: let the lessons take in the episodes."""
+    agree: Callable[[], None] = nothing
+    """tally: let all processes agree on what they do next."""
+    trained: Callable[[float], float] = same
+    """evaluate: return the mean result of the newest training episodes of all processes, given this one's."""
     evaluate: Callable[[Sequence[int]], Generator[None, None, Records]] = no_episodes
     """evaluate: play one greedy episode for each seed, in slices."""
     film: Callable[[int], Iterator[None]] = no_film

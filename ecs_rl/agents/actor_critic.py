@@ -52,10 +52,8 @@ MakeHead = Callable[[Parameters], Head]
 """Returns a head whose spreads, and their gradient, lie in these parameters."""
 ValueStep = Callable[[slice, Tensor], tuple[Tensor, Tensor]]
 """Takes the rows of a part and its (rows,) values; returns its share of the loss, and the gradient by the values."""
-Exchange = Callable[[int, Callable[[Sequence[int]], list[Tensor]]], list[Tensor]]
-"""Takes how many jobs there are and what does some of them, and returns the numbers that came of each."""
 PART_ROWS = 2048
-"""Rows of a minibatch from which on they are learned from in several parts, which threads and machines can share."""
+"""Rows of a minibatch from which on they are learned from in several parts, which threads can share."""
 MOST_PARTS = 64
 
 
@@ -65,14 +63,8 @@ def parts_of(rows: int) -> list[slice]:
     return [slice(i * rows // count, (i + 1) * rows // count) for i in range(count)]
 
 
-@dataclass(frozen=True)
-class Job:
-    """What one thread of one process does for a minibatch."""
-
-    work: Callable[[], Tensor]
-    """Returns numbers that add up over the parts."""
-    grad: list[Tensor]
-    """What it writes besides."""
+Job = Callable[[], Tensor]
+"""What one thread does for a minibatch; returns numbers that add up over the parts."""
 
 
 def actor_critic(
@@ -142,12 +134,9 @@ class ActorCritic(ABC):
         """Numbers that the policy sees of a row; None: all."""
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
-        self._nets, self.heads, self._grads = [make(parameters)], [head(parameters)], [self._grads_of(parameters)]
+        self._nets, self.heads = [make(parameters)], [head(parameters)]
         self.values_wait = False
         """Whether values are asked for all ticks of a rollout at once, which comes to the same and takes less time."""
-        self.exchange: Exchange | None = None
-        """Shares out the jobs of a minibatch among several processes, where there are `enough` rows."""
-        self.enough = 0
 
     def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
         """Return the networks that see this part of a batch."""
@@ -156,7 +145,6 @@ class ActorCritic(ABC):
             self._parameters.append(parameters)
             self._nets.append(self._make(parameters))
             self.heads.append(self._make_head(parameters))
-            self._grads.append(self._grads_of(parameters))
         return self._nets[part]
 
     def _policy_inputs(self, x: Tensor) -> Tensor:
@@ -176,18 +164,14 @@ class ActorCritic(ABC):
         """Return (rows,) values."""
 
     def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on.
-
-        Where there are several processes all of them ask, for the same rows.
-        """
+        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
         output, value, after = self.both(x, state)
         return output, {"value": value}, after
 
     def values(self, x: Tensor) -> Tensor:
         """Return (rows,) values of many rows, each part of them a job of its own; nothing is remembered."""
         none = torch.zeros(len(x), 0)
-        jobs = [Job(partial(self.value, x[p], none[p]), []) for p in parts_of(len(x))]
-        return torch.cat(self._done(jobs, len(x)))
+        return torch.cat(self._workers.all([partial(self.value, x[p], none[p]) for p in parts_of(len(x))], len(x)))
 
     def learn(self, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> tuple[Tensor, Tensor]:
         """Write the gradient of every parameter; return the numbers of the policy's steps and the value's loss, added.
@@ -196,32 +180,10 @@ class ActorCritic(ABC):
         """
         parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
         jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
-        numbers, losses = zip(*self._pairs(self._done(jobs, len(seen))), strict=True)
+        numbers, losses = zip(*self._pairs(self._workers.all(jobs, len(seen))), strict=True)
         for other in self._parameters[1 : len(parts)]:
             self._parameters[0].flat_grad.add_(other.flat_grad)
         return _added(numbers), _added(losses)
-
-    def _done(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
-        """Return the numbers of all jobs, whose gradients are written then; other processes may do some of them."""
-        if self.exchange is None or rows < self.enough or len(jobs) == 1:
-            return self._done_here(jobs, rows)
-
-        def work(some: Sequence[int]) -> list[Tensor]:
-            results = self._workers.all([jobs[i].work for i in some], rows)
-            return [torch.cat([*jobs[i].grad, each]) for i, each in zip(some, results, strict=True)]
-
-        results = list[Tensor]()
-        for job, numbers in zip(jobs, self.exchange(len(jobs), work), strict=True):
-            at = 0
-            for grad in job.grad:
-                grad.copy_(numbers[at : at + len(grad)])
-                at += len(grad)
-            results.append(numbers[at:])
-        return results
-
-    def _done_here(self, jobs: Sequence[Job], rows: int) -> list[Tensor]:
-        """Return the numbers of all jobs, which only this process does."""
-        return self._workers.all([job.work for job in jobs], rows)
 
     @abstractmethod
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
@@ -230,10 +192,6 @@ class ActorCritic(ABC):
     @abstractmethod
     def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
         """Return what there is to do for one part."""
-
-    @abstractmethod
-    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
-        """Return the gradients that each of the jobs for a part writes."""
 
     @abstractmethod
     def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
@@ -256,21 +214,19 @@ class Separate(ActorCritic):
         if self.state:
             output, _, state = self.both(x, state)
             return output, state
-        return self._outputs(x, self._done_here), state
+        return self._outputs(x), state
 
     def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
-        return (self._outputs(x, self._done), {}, state) if self.values_wait else super().explore(x, state)
+        return (self._outputs(x), {}, state) if self.values_wait else super().explore(x, state)
 
-    def _outputs(self, x: Tensor, done: Callable[[Sequence[Job], int], list[Tensor]]) -> Tensor:
+    def _outputs(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
         net, parts = cast(Network, self._policy), parts_of(len(x))
         if len(parts) == 1 or not self._by_parts:
             return self._mask(net(self._policy_inputs(x)), x)
         inputs = self._policy_inputs(x)
-        jobs = [Job(partial(net, inputs[p]), []) for p in parts]
-        outputs = torch.cat(done(jobs, len(x))).reshape(len(x), -1)
-        return self._mask(outputs, x)
+        return self._mask(torch.cat(self._workers.all([partial(net, inputs[p]) for p in parts], len(x))), x)
 
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the policy's outputs, the values, and what both remember from here on."""
@@ -305,14 +261,7 @@ class Separate(ActorCritic):
             _backward(value, by_value, grad.unsqueeze(1))
             return loss.reshape(1)
 
-        for_policy, for_value = self._grads[part]
-        return [Job(learn_policy, for_policy), Job(learn_value, for_value)]
-
-    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
-        def is_value(name: str) -> bool:
-            return name.startswith("value/")
-
-        return parameters.grad_of(lambda name: not is_value(name)), parameters.grad_of(is_value)
+        return [learn_policy, learn_value]
 
     def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
         return zip(results[::2], (loss[0] for loss in results[1::2]), strict=True)
@@ -355,10 +304,7 @@ class Shared(ActorCritic):
             _backward(net, batch, torch.cat([grad, value_grad.unsqueeze(1)], 1))
             return torch.cat([numbers.reshape(-1), loss.reshape(1)])
 
-        return [Job(learn, *self._grads[part])]
-
-    def _grads_of(self, parameters: Parameters) -> tuple[list[Tensor], ...]:
-        return ([parameters.flat_grad],)
+        return [learn]
 
     def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
         return ((each[:-1], each[-1]) for each in results)

@@ -141,6 +141,17 @@ class LearnsOffline(Protocol):
         """Let `learn` take so many gradient steps more, if anything is stored."""
 
 
+@runtime_checkable
+class SharesOut(Protocol):
+    """An agent that can go on where another number of processes stopped; not every agent can."""
+
+    def share_out(self, states: Sequence[State], rank: int, size: int) -> None:
+        """Go on as process `rank` of `size`, given the `state` of each process that saved.
+
+        What they gathered for the next update is dropped.
+        """
+
+
 def output_of(agent: Agent, observation: Floats, state: Floats | None = None) -> PolicyOutput | None:
     """Return what an agent thinks of each row, None if it lets nobody look; `state` is for one that remembers."""
     if not isinstance(agent, Introspectable):

@@ -12,6 +12,8 @@ length. The bonus never fades: it goes by what is newest of all that is seen now
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,6 +21,7 @@ from torch import Tensor
 from ecs_rl.agents.networks import MLP, Adam, Parameters
 from ecs_rl.agents.scaling import LIMIT
 from ecs_rl.agents.state import Parts, prefixed
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import Bools, Floats
 
 FEATURES, WIDTH = 32, 64
@@ -33,8 +36,9 @@ TICKS = 1000
 class Curiosity:
     """Pays a bonus for what is new, and learns what is no longer."""
 
-    def __init__(self, inputs: int, weight: float, generator: torch.Generator) -> None:
-        self._weight = np.float32(weight)
+    def __init__(self, inputs: int, weight: float, generator: torch.Generator, group: Group = ALONE) -> None:
+        self._weight, self._group = np.float32(weight), group
+        self._inputs = inputs
         target, predictor = (inputs, WIDTH, FEATURES), (inputs, 2 * WIDTH, 2 * WIDTH, FEATURES)
         self._random, self._learns = (Parameters(MLP.shapes("novelty", widths)) for widths in (target, predictor))
         self._target = MLP(self._random, "novelty", len(target) - 1, "relu")
@@ -62,11 +66,12 @@ class Curiosity:
         reward += bonus if valid is None else bonus * valid
         self._paid += torch.tensor([float(bonus.sum()), len(bonus)], dtype=torch.float64)
 
-    def learn(self, x: Tensor, lr: float) -> None:
-        """Take a gradient step towards what the random network says of some of (transitions, inputs)."""
-        x = x[::SHARE]
+    def learn(self, parts: Sequence[Tensor], lr: float) -> None:
+        """Take a gradient step towards what the random network says of some of (transitions, inputs), in parts."""
+        x = torch.cat([part[::SHARE] for part in parts]) if parts else torch.zeros(0, self._inputs)
         error = self._predictor.forward(x) - self._target(x)
-        self._predictor.backward(error.mul_(2.0 / error.numel()))
+        self._predictor.backward(error.mul_(2.0 / max(1, error.numel())))
+        self._group.mean(self._learns.flat_grad, weight=len(x))
         self._adam.step(lr)
 
     def end_update(self) -> None:

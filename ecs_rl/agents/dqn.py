@@ -31,6 +31,7 @@ from ecs_rl.agents.quantiles import QuantileFit, QuantileMLP
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.state import Parts, prefixed
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Floats, PolicySpec
 
 
@@ -43,8 +44,11 @@ class DQN(ReplayLearner):
     METRICS = ("loss/q", "q_mean", "lr")
     config: DQNConfig
 
-    def __init__(self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, n_step=config.n_step, priority=config.priority)
+    def __init__(
+        self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
+    ) -> None:
+        n_step, priority = config.n_step, config.priority
+        super().__init__(spec, config, seed=seed, rows=rows, n_step=n_step, priority=priority, group=group)
         self._values, self._mask = ActionValues(spec.actions, dueling=config.dueling), Mask(spec)
         other = Parameters(self.shapes(spec, config))
         self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
@@ -137,7 +141,9 @@ class DQN(ReplayLearner):
         if self._memory.demonstrated:
             self._hold_on(fit.grad, q_all, taken, self._demonstrated(batch))
         fit.backward(self._q)
-        self._check_step(self._online.clip_gradient(c.max_grad_norm), loss=loss)
+        gradient, loss = self._gradient(loss)
+        self._online.limit_gradient(gradient, c.max_grad_norm)
+        self._check_step(gradient, loss=loss)
         if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound
             self._slow.flat.lerp_(self._online.flat, c.target_rate)
         lr = learning_rate(c, progress)

@@ -12,22 +12,40 @@ from torch import Tensor
 from ecs_rl.agents.base import Introspectable, PolicyOutput, State
 from ecs_rl.agents.make import Algorithm
 from ecs_rl.agents.state import check_fits
+from ecs_rl.distributed.group import Group
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError, quoted
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
 from ecs_rl.user_files.explain import blaming
+
+HOW_TO_JOIN = (
+    "it does not say how it learns in several processes: give it `join(self, group)`, and call `group.mean(gradient)` "
+    "before each step, or leave --workers out"
+)
 
 
 class Guarded:
     """An agent of a user's own; what it returns is checked, and what it saves is copied."""
 
     def __init__(
-        self, algorithm: Algorithm, spec: PolicySpec, config: Any, *, seed: int, rows: int, threads: int
+        self,
+        algorithm: Algorithm,
+        spec: PolicySpec,
+        config: Any,
+        *,
+        seed: int,
+        rows: int,
+        threads: int,
+        group: Group | None = None,
     ) -> None:
         self.name, self.spec = algorithm.name, spec
         self.algorithm = algorithm
         self._where = f"--agent {algorithm.flag}"
         with blaming("--agent", algorithm.file):
             self.inner: Any = algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads)
+            if group is not None and group.size > 1:
+                if not hasattr(self.inner, "join"):
+                    raise CommandError(f"{self._where}: {HOW_TO_JOIN}")
+                self.inner.join(group)
         if isinstance(self.inner, Introspectable):  # others must not look as if one could look into them
             self.discount, self.introspect = float(self.inner.discount), self._introspect
 

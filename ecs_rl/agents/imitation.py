@@ -20,6 +20,7 @@ from ecs_rl.agents.heads import Head
 from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.scaling import LIMIT
+from ecs_rl.distributed.group import Group
 from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import Floats
 
@@ -66,7 +67,7 @@ class Examples:
         Without a scaler of rewards returns are in the reward's own unit.
         """
         for episode in episodes:
-            normaliser.update(episode.observation)
+            normaliser.update_alike(episode.observation)
             if rewards is not None:
                 rewards.take(episode.reward)
         seen = [np.empty_like(episode.observation) for episode in episodes]
@@ -165,6 +166,7 @@ def clone(
     parameters: Parameters,
     adam: Adam,
     *,
+    group: Group,
     config: PPOConfig,
     random: torch.Generator,
 ) -> float:
@@ -176,6 +178,7 @@ def clone(
     spreads = [value for name, value in parameters.value.items() if name.endswith("/log_std")]
     for batch in examples.batches(random, networks.state):
         shares.append(float(networks.learn(batch.seen, batch.policy_step, batch.value_step)[0]))
+        group.mean(parameters.flat_grad)
         parameters.clip_gradient(config.max_grad_norm)
         adam.step(config.lr)
         for spread in spreads:

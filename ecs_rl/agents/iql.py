@@ -36,6 +36,7 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.stack import Pass, Stack
 from ecs_rl.agents.state import Parts
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
 SMALLEST, LARGEST = -2.0, 0.5
@@ -55,15 +56,17 @@ class IQL(TwinCritics):
     METRICS = ("loss/q", "loss/value", "loss/policy", "q_mean", "advantage_scale", "entropy")
     config: IQLConfig
 
-    def __init__(self, spec: PolicySpec, config: IQLConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows)
+    def __init__(
+        self, spec: PolicySpec, config: IQLConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
+    ) -> None:
+        super().__init__(spec, config, seed=seed, rows=rows, group=group)
         self._value, self._head = self._stack(self._parameters, "value"), head_of(spec.actions, self._parameters)
         self._value.initialise(self._first, head_gain=1.0)
         self._log_std = self._parameters.value.get(SPREAD, torch.empty(0))
         self._log_std.fill_(config.log_std)
         self._begin_steps(self._parameters)
         self._scale = torch.zeros(1, dtype=torch.float64)  # the running mean square of u, 0 before the first step
-        self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
+        self._make_passes(len(spec.numbers), self._layout.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
@@ -104,7 +107,7 @@ class IQL(TwinCritics):
 
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradients of L_v, L_q and L_pi, all at the present parameters."""
-        c, b, x = self.config, self.config.batch, self._states
+        c, b, x = self.config, self._batch, self._states
         self._before[...], self._after[...] = batch.observation.numpy(), batch.next_observation.numpy()
         self._judged[...] = self._before
         done = batch.action.numpy()
@@ -144,7 +147,7 @@ class IQL(TwinCritics):
         self._policy_pass.backward()
 
         loss, value_loss = 0.5 / b * float(np.vdot(q_error, q_error)), float((weight * error * error).mean())
-        gradient = float(torch.linalg.vector_norm(self._parameters.flat_grad))
+        gradient, loss = self._gradient(loss)
         self._check_step(gradient, critics_loss=loss, value_loss=value_loss)
         self._move(c.lr)
         self._log_std.clamp_(SMALLEST, LARGEST)

@@ -1,7 +1,8 @@
 """What all learners share: parameters, random streams, normalised observations, and a state saved by name.
 
-`OnPolicy` and `ReplayLearner` build on it, and the algorithms on those. A learner moves its parameters in three lines:
-it writes their gradient, calls `_check_step`, and then lets its optimiser take the step.
+`OnPolicy` and `ReplayLearner` build on it, and the algorithms on those. A learner moves its parameters in four lines:
+it writes their gradient, takes the mean over all processes (`_group.mean`), calls `_check_step`, and then lets its
+optimiser take the step.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -20,8 +21,9 @@ from torch import Tensor
 
 from ecs_rl.agents.base import State
 from ecs_rl.agents.networks import Parameters, Shapes
-from ecs_rl.agents.normalise import Normaliser
-from ecs_rl.agents.state import Parts, check_finite, check_loadable, copies, load
+from ecs_rl.agents.normalise import Normaliser, SharedMoments, put_together
+from ecs_rl.agents.state import Attribute, Parts, check_finite, check_loadable, copies, load, prefixed
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import DivergedError
 from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 from ecs_rl.spaces import Layout as ObservationLayout
@@ -38,12 +40,24 @@ class Learner(ABC):
     """The names of the numbers in `_newest`."""
     MAY_BE_UNKNOWN: ClassVar[tuple[str, ...]] = ()
     """Parts of a policy that are NaN where they are not known."""
+    OWN: ClassVar[tuple[str, ...]] = ("random/", "own/")
+    """How the parts of a state begin that each process has for itself."""
     config: Any
     """An instance of `Config`. It may be replaced between two ticks: every update reads it anew."""
 
-    def __init__(self, spec: PolicySpec, config: Any, *, seed: int, rows: int, layout: ObservationLayout = ()) -> None:
-        """`layout` says which observations share their statistics."""
+    def __init__(
+        self,
+        spec: PolicySpec,
+        config: Any,
+        *,
+        seed: int,
+        rows: int,
+        layout: ObservationLayout = (),
+        group: Group = ALONE,
+    ) -> None:
+        """`rows` are those of this process in a `group`; `layout` says which observations share their statistics."""
         self.spec, self.config = replace(spec, head=self.HEAD), config
+        self._group, self._ticks = group, 0
         self.rows, self.discount = rows, config.gamma
         self._policy_width, self._width = len(spec.observations), len(spec.numbers)
         """Numbers that the policy sees, and numbers that a critic sees, which are the policy's and more."""
@@ -53,8 +67,11 @@ class Learner(ABC):
         # Independent streams: neighbouring seeds share none. Whoever watches draws from the last one.
         words = np.random.SeedSequence(seed).generate_state(3, np.uint64)
         self._first, self._random, self._sample_random = (torch.Generator().manual_seed(int(word)) for word in words)
+        if group.size > 1:  # all begin with the same parameters, and each process explores in its own way
+            for stream in (self._random, self._sample_random):
+                stream.manual_seed(int(torch.randint(2**62, (group.size,), generator=stream)[group.rank]))
         plain = [column for column, _ in spec.allowed]
-        self._normaliser = Normaliser(self._width, config.normalise_observations, layout, plain)
+        self._normaliser = Normaliser(self._width, config.normalise_observations, layout, plain, group)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
 
     # --- what a subclass says ---------------------------------------------------------------------------------------
@@ -79,6 +96,23 @@ class Learner(ABC):
     @abstractmethod
     def act(self, observation: Floats, mode: ActMode, state: Floats | None = None) -> Decision:
         """Return the decision for every row; nothing but the random streams changes."""
+
+    def _statistics(self) -> dict[str, SharedMoments]:
+        """Return the running statistics that processes put together, by their names in a state."""
+        return {"normaliser": self._normaliser.moments}
+
+    def _refresh(self) -> None:
+        """Go by the statistics as they are now."""
+        self._normaliser.refresh()
+
+    def _end_tick(self) -> None:
+        """Let all processes put their statistics together, each time these have grown by about a tenth."""
+        if self._group.size == 1:
+            return
+        self._ticks += 1
+        if self._ticks % (1 << max(0, self._ticks.bit_length() - 4)) == 0:
+            put_together(self._group, [*self._statistics().values()])
+            self._refresh()
 
     # --- one step ---------------------------------------------------------------------------------------------------
 
@@ -174,6 +208,19 @@ class Learner(ABC):
         load(self._parts(), state)
         self._normaliser.refresh()
 
+    def share_out(self, states: Sequence[State], rank: int, size: int) -> None:
+        """Go on as process `rank` of `size` where another number of processes stopped, with what all have in common."""
+        common = {name: tensor for name, tensor in states[0].items() if not name.startswith(self.OWN)}
+        own = {name: tensor for name, tensor in self.state().items() if name.startswith(self.OWN)}
+        self.load_state(own | common)
+
     def _parts(self) -> Parts:
         streams = {"random/train": self._random, "random/sample": self._sample_random}
-        return {**self._policy_parts(), **self._learning_parts(), **streams}
+        return {**self._policy_parts(), **self._learning_parts(), **streams, **self._waiting_parts()}
+
+    def _waiting_parts(self) -> Parts:
+        """Return what this process has seen and not yet told the others; nothing in a group of one."""
+        if self._group.size == 1:
+            return {}
+        waiting = {name: prefixed(f"own/{name}", each.own_parts) for name, each in self._statistics().items()}
+        return {"own/ticks": Attribute(self, "_ticks"), **{k: v for part in waiting.values() for k, v in part.items()}}

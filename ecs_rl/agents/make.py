@@ -14,6 +14,7 @@ from ecs_rl.user_files.explain import blaming
 
 if TYPE_CHECKING:  # numpy takes a third of the time of `--help`
     from ecs_rl.agents.base import Agent, State
+    from ecs_rl.distributed.group import Group
     from ecs_rl.spaces import PolicySpec
 
 
@@ -98,9 +99,19 @@ def algorithm_of(name: str | Algorithm) -> Algorithm:
 
 
 def make_agent(
-    name: str | Algorithm, spec: PolicySpec, config: AgentConfig, *, seed: int, rows: int, threads: int = 1
+    name: str | Algorithm,
+    spec: PolicySpec,
+    config: AgentConfig,
+    *,
+    seed: int,
+    rows: int,
+    threads: int = 1,
+    group: Group | None = None,
 ) -> Agent:
-    """Return a new agent; `rows` is how many decisions each exploring `act` takes (arenas times agents)."""
+    """Return a new agent; `rows` is how many decisions each exploring `act` takes (arenas times agents).
+
+    In a `group` of processes the rows are those of this one.
+    """
     algorithm = algorithm_of(name)
     if not isinstance(config, algorithm.Config):
         wanted, given = algorithm.Config.__name__, type(config).__name__
@@ -115,8 +126,9 @@ def make_agent(
         if algorithm.reference:
             from ecs_rl.agents.guard import Guarded
 
-            return Guarded(algorithm, spec, config, seed=seed, rows=rows, threads=threads)
-        return algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads)  # type: ignore[no-any-return]
+            return Guarded(algorithm, spec, config, seed=seed, rows=rows, threads=threads, group=group)
+        shared = {} if group is None else {"group": group}
+        return algorithm.kind(spec, config, seed=seed, rows=rows, threads=threads, **shared)  # type: ignore[no-any-return]
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise

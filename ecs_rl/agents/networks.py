@@ -11,8 +11,7 @@ A whole update takes about half as long as torch's own forward and backward alon
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -49,28 +48,23 @@ class Parameters:
         """Return the same numbers with gradients of their own: for another part of a batch."""
         return Parameters(self.shapes, self.flat)
 
-    def grad_of(self, holds: Callable[[str], bool]) -> list[Tensor]:
-        """Return the gradients of the parameters whose name it holds for, as views with neighbours side by side."""
-        views, at = list[Tensor](), 0
-        for held, names in groupby(self.shapes, holds):
-            size = sum(self.grad[name].numel() for name in names)
-            views += [self.flat_grad[at : at + size]] if held else []
-            at += size
-        return views
-
     def clip_gradient(self, largest: float) -> float:
         """Scale the gradient down to the norm `largest`; return the norm it had."""
         norm = float(torch.linalg.vector_norm(self.flat_grad))
+        self.limit_gradient(norm, largest)
+        return norm
+
+    def limit_gradient(self, norm: float, largest: float) -> None:
+        """Scale a gradient of this norm down to the norm `largest`."""
         if norm > largest:
             self.flat_grad.mul_(largest / norm)
-        return norm
 
 
 class Adam:
     """torch's fused Adam over one flat vector, without its optimiser: the moments must be saved exactly anyway."""
 
     def __init__(self, parameters: Parameters, eps: float) -> None:
-        self._flat, self._grad, self._eps = parameters.flat, parameters.flat_grad, eps
+        self._flat, self.grad, self._eps = parameters.flat, parameters.flat_grad, eps
         self.moments = {
             "step": torch.zeros(()),
             "exp_avg": torch.zeros_like(parameters.flat),
@@ -88,7 +82,7 @@ class Adam:
         step.add_(1.0)
         torch._fused_adam_(  # what the functional form comes to, at half of its time
             [self._flat],
-            [self._grad],
+            [self.grad],
             [first],
             [second],
             [],

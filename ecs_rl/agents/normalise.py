@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecs_rl.agents.scaling import LIMIT, Groups, deviation
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import Bools, Floats, Layout
 
 SETTLED = 1e15
@@ -39,10 +40,14 @@ class RunningMoments:
         rows = rows.astype(np.float64)
         mean = rows.sum(0) / n
         rows -= mean
+        self.add(n, mean, np.einsum("ij,ij->j", rows, rows))
+
+    def add(self, count: float, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> None:
+        """Take in rows of which only these moments are known."""
         delta = mean - self.mean
-        total = self.count + n
-        self.squares += np.einsum("ij,ij->j", rows, rows) + delta * delta * (self.count * n / total)
-        self.mean += delta * (n / total)
+        total = self.count + count
+        self.squares += squares + delta * delta * (self.count * count / total)
+        self.mean += delta * (count / total)
         self.count[...] = total
 
     def settle(self) -> None:
@@ -57,12 +62,45 @@ class RunningMoments:
         return deviation(self.count, self.squares)
 
 
+class SharedMoments(RunningMoments):
+    """The moments of what all processes have seen. What one sees alone waits in `own` until they put it together.
+
+    So all processes scale alike at any time. In a group of one nothing waits.
+    """
+
+    def __init__(self, width: int, group: Group) -> None:
+        super().__init__(width)
+        self.own = self if group.size == 1 else RunningMoments(width)
+
+    @property
+    def own_parts(self) -> dict[str, Tensor]:
+        """What waits, as parts of an agent's state."""
+        return {} if self.own is self else self.own.parts
+
+
+def put_together(group: Group, moments: Sequence[SharedMoments]) -> None:
+    """Take what each process has seen into the moments of all, in the order of the processes."""
+    waiting = [each.own for each in moments]
+    message = np.concatenate([np.concatenate([own.count.reshape(1), own.mean, own.squares]) for own in waiting])
+    for part in group.everyone(message.tobytes()):
+        numbers, at = np.frombuffer(part, np.float64), 0
+        for each in moments:
+            count, width = numbers[at], len(each.mean)
+            if count:
+                each.add(float(count), numbers[at + 1 : at + 1 + width], numbers[at + 1 + width : at + 1 + 2 * width])
+            at += 1 + 2 * width
+    for own in waiting:
+        own.count[...], own.mean[...], own.squares[...] = 0.0, 0.0, 0.0
+
+
 class Normaliser:
     """Shifts and scales observations by their running mean and deviation; switched off it copies them."""
 
-    def __init__(self, width: int, active: bool, layout: Layout = (), plain: Sequence[int] = ()) -> None:
+    def __init__(
+        self, width: int, active: bool, layout: Layout = (), plain: Sequence[int] = (), group: Group = ALONE
+    ) -> None:
         """Take so many numbers, all but the `plain` ones scaled; a `layout` shares statistics: see `Groups`."""
-        self.moments = RunningMoments(width)
+        self.moments = SharedMoments(width, group)
         self.active = active
         self._groups = Groups(layout, width, plain)
         self.refresh()
@@ -72,7 +110,14 @@ class Normaliser:
         self._mean, self._scale = self._groups.scales(self.moments.mean, self.moments.deviation)
 
     def update(self, observation: Floats) -> None:
-        """Take a batch of observations into the statistics."""
+        """Take a batch of observations of this process into the statistics."""
+        if self.active:
+            self.moments.own.update(observation)
+            if self.moments.own is self.moments:
+                self.refresh()
+
+    def update_alike(self, observation: Floats) -> None:
+        """Take in a batch that all processes have."""
         if self.active:
             self.moments.update(observation)
             self.refresh()
@@ -91,8 +136,8 @@ class Normaliser:
 class RewardScaler:
     """Divides rewards by the running deviation of the discounted return; the mean stays, it has meaning."""
 
-    def __init__(self, rows: int, gamma: float, active: bool) -> None:
-        self.moments = RunningMoments(1)
+    def __init__(self, rows: int, gamma: float, active: bool, group: Group = ALONE) -> None:
+        self.moments = SharedMoments(1, group)
         self.returns = np.zeros(rows)
         """(rows,) What each row's episode has earned so far, discounted."""
         self._gamma = gamma
@@ -116,14 +161,15 @@ class RewardScaler:
             return
         self.returns *= self._gamma
         self.returns += reward
-        self.moments.update(self.returns[:, None] if valid is None else self.returns[valid, None])
+        self.moments.own.update(self.returns[:, None] if valid is None else self.returns[valid, None])
         self.returns[ended] = 0.0
-        self.refresh()
+        if self.moments.own is self.moments:
+            self.refresh()
         np.multiply(reward, 1.0 / self.unit, out=out, casting="same_kind")
         _limit(out)
 
     def take(self, rewards: Floats) -> None:
-        """Take a whole episode's (ticks,) rewards into the statistics."""
+        """Take a whole episode's (ticks,) rewards, which all processes have, into the statistics."""
         if self._active:
             returns, so_far = np.empty((len(rewards), 1)), 0.0
             for t, reward in enumerate(rewards.tolist()):

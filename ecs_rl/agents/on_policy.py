@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecs_rl.agents.actor_critic import Exchange, Seen, Sequences, actor_critic, inputs_of, shapes_of_actor_critic
+from ecs_rl.agents.actor_critic import Seen, Sequences, actor_critic, inputs_of, shapes_of_actor_critic
 from ecs_rl.agents.base import Demonstration, PolicyOutput, State
 from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.curiosity import Curiosity
@@ -31,11 +31,12 @@ from ecs_rl.agents.heads import SPREAD, head_of, spread_shapes
 from ecs_rl.agents.imitation import Examples, clone
 from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import Adam, Shapes
-from ecs_rl.agents.normalise import RewardScaler
+from ecs_rl.agents.normalise import RewardScaler, SharedMoments
 from ecs_rl.agents.policy_heads import DISTRIBUTION
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Workers
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
 
@@ -44,6 +45,8 @@ ADAM_EPSILON = 1e-5
 UNIT = "value/unit"
 """The name of the reward that a value of 1 stands for; it is saved with the policy, older ones lack it."""
 UNKNOWN = torch.tensor(math.nan, dtype=torch.float64)
+LEARNED_FROM = ("action", "log_prob", "advantage", "returns", "value")
+"""Parts of a rollout that a minibatch has beside what was seen."""
 
 
 @dataclass(slots=True)
@@ -67,12 +70,23 @@ class OnPolicy(Learner):
 
     HEAD = DISTRIBUTION
     MAY_BE_UNKNOWN = (UNIT,)
+    OWN = (*Learner.OWN, "rollout/", "update/", "rewards/returns")
     LOSSES = 5
     """How many numbers `gradient` returns."""
     config: PPOConfig
 
-    def __init__(self, spec: PolicySpec, config: PPOConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, layout=() if config.network == "mlp" else spec.layout)
+    def __init__(
+        self,
+        spec: PolicySpec,
+        config: PPOConfig,
+        *,
+        seed: int,
+        rows: int,
+        threads: int = 1,
+        group: Group = ALONE,
+    ) -> None:
+        layout = () if config.network == "mlp" else spec.layout
+        super().__init__(spec, config, seed=seed, rows=rows, layout=layout, group=group)
         p = self._parameters
         self._networks = actor_critic(
             p, spec, config, head=partial(head_of, spec.actions), workers=Workers(threads), generator=self._first
@@ -83,17 +97,20 @@ class OnPolicy(Learner):
             p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)
         self._sound.copy_(p.flat)  # as they were before the present update
-        self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards)
+        self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards, group)
         action = torch.from_numpy(spec.actions.none(rows))
         lead = config.burn_in if self._networks.state else 0
         self._rollout = Rollout(config.rollout, len(spec.numbers), action, self._networks.state, lead)
         self._curiosity: Curiosity | None = None
         if config.curiosity:
-            self._curiosity = Curiosity(len(spec.numbers), config.curiosity, self._first)
+            self._curiosity = Curiosity(len(spec.numbers), config.curiosity, self._first, group)
         self._step = 0  # minibatches of the present update that are done
+        self._per_epoch = 0  # how many an epoch has, 0 until that is known
         self._order = torch.empty(0, dtype=torch.int64)
         """This epoch's permutation of the rollout's transitions, or of its rows where those are remembered."""
         self._shuffled: dict[str, Tensor] = {}
+        self._scales: list[tuple[Tensor, Tensor]] = []
+        """Deviation and mean of the advantages in each of this epoch's minibatches, those of all processes together."""
         self._one = torch.ones(1)
         self._sums = torch.zeros(self.LOSSES + 1)  # of what `gradient` returned in this update, and how often
 
@@ -181,10 +198,14 @@ class OnPolicy(Learner):
             self._normaliser.apply(experience.next_observation, out=rollout.last_observation.numpy())
             if self.spec.state:
                 rollout.last_state.numpy()[...] = extras["state_after"]
+        self._end_tick()
 
-    def share_learning(self, exchange: Exchange, rows: int) -> None:
-        """Let processes that have all gathered the same share out the work on minibatches of so many rows or more."""
-        self._networks.exchange, self._networks.enough = exchange, rows
+    def _statistics(self) -> dict[str, SharedMoments]:
+        return {**super()._statistics(), "rewards": self._rewards.moments}
+
+    def _refresh(self) -> None:
+        super()._refresh()
+        self._rewards.refresh()
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -201,22 +222,29 @@ class OnPolicy(Learner):
         """Take one gradient step; return False once the update is complete and the rollout empty again."""
         if self._step == 0:
             self._begin()
-        n = self._items() if self._step == 0 else len(self._order)
-        size = self.config.minibatch / (self.config.rollout if self.spec.state else 1)
-        per_epoch = min(n, math.ceil(n / size))
-        steps = per_epoch * self.config.epochs
-        if n > 0:
-            k = self._step % per_epoch
+        self._per_epoch = self._per_epoch or self._minibatches()
+        if self._per_epoch:
+            k = self._step % self._per_epoch
             if k == 0:
                 self._order = self._shuffle()
-                self._shuffled = {}
-            # Parts as equal as can be: a last minibatch of a few rows would be a step of pure noise.
-            losses = self._descend(slice(k * n // per_epoch, (k + 1) * n // per_epoch), lr)
+                self._shuffled, self._scales = {}, []
+            losses = self._descend(k, lr)
             self._step += 1
-            if self._step < steps and not self.is_enough(losses):
+            if self._step < self._per_epoch * self.config.epochs and not self.is_enough(losses):
                 return True
         self._end(lr)
         return False
+
+    def _minibatches(self) -> int:
+        """Return how many minibatches an epoch has: they share out what all processes have gathered."""
+        n = int(self._group.total(torch.tensor(self._items())))
+        size = self.config.minibatch / (self.config.rollout if self.spec.state else 1)
+        return min(n, math.ceil(n / size))
+
+    def _part(self, k: int) -> slice:
+        """Return where minibatch `k` lies in the shuffled rollout: parts as equal as can be, or the last is noise."""
+        n = len(self._order)
+        return slice(k * n // self._per_epoch, (k + 1) * n // self._per_epoch)
 
     def _begin(self) -> None:
         """Compute the rollout's advantages."""
@@ -240,53 +268,66 @@ class OnPolicy(Learner):
         rows = valid.nonzero().squeeze(1)
         return rows[torch.randperm(len(rows), generator=self._random)]
 
-    def _descend(self, part: slice, lr: float) -> Tensor:
-        """Take one step down the gradient of the loss on these rows of the shuffled rollout; return its numbers."""
-        first, *others = self._parts_of(part)
-        losses, gradient = self.gradient(first), self._parameters.flat_grad
-        if others:
-            added = gradient.clone()
-            for batch in others:
+    def _descend(self, k: int, lr: float) -> Tensor:
+        """Take one step down the gradient of the loss on minibatch `k`; return the loss's numbers."""
+        parts, gradient = self._parts_of(k), self._parameters.flat_grad
+        losses = self.gradient(parts[0]) if parts else torch.zeros(self.LOSSES)
+        if len(parts) != 1:
+            added = gradient.clone() if parts else torch.zeros_like(gradient)
+            for batch in parts[1:]:
                 losses += self.gradient(batch)
                 added += gradient
             gradient.copy_(added)
+        self._group.mean(gradient, losses, weight=parts[0].total if parts else 0)
         norm = self._parameters.clip_gradient(self.config.max_grad_norm)
         policy_loss, value_loss, *_ = losses.tolist()
         self._check_step(norm, policy_loss=policy_loss, value_loss=value_loss)
         self._adam.step(lr)
         if self._curiosity is not None:
-            for batch in (first, *others):
-                self._curiosity.learn(inputs_of(batch.seen), lr)
+            self._curiosity.learn([inputs_of(batch.seen) for batch in parts], lr)
         self._sums += torch.cat([losses, self._one])
         return losses
 
-    def _parts_of(self, part: slice) -> list[Minibatch]:
-        """Return these rows of the shuffled rollout as the parts of a step, advantages scaled over all of them."""
-        c, whole = self.config, self._batch(part)
-        parts, n = [whole], part.stop - part.start
-        if c.accumulate > 1:
-            edges = [part.start + i * n // min(c.accumulate, n) for i in range(min(c.accumulate, n) + 1)]
-            parts = [self._batch(slice(*pair)) for pair in pairwise(edges)]
-        if c.normalise_advantages:
-            std, mean = torch.std_mean(whole.advantage, correction=0)
+    def _parts_of(self, k: int) -> list[Minibatch]:
+        """Return minibatch `k` as the parts of a step, advantages scaled over all of them; none if it is empty here."""
+        c, part = self.config, self._part(k)
+        if c.normalise_advantages and not self._scales:
+            self._scales = self._group.moments([self._advantages(self._part(i)) for i in range(self._per_epoch)])
+        n = part.stop - part.start
+        count = min(c.accumulate, n)
+        edges = [part.start + i * n // count for i in range(count + 1)] if count else []
+        parts = [self._batch(slice(*pair)) for pair in pairwise(edges)]
+        total = sum(batch.total for batch in parts)
         for batch in parts:
-            batch.total = whole.total
+            batch.total = total
             if c.normalise_advantages:
+                std, mean = self._scales[k]
                 batch.advantage = (batch.advantage - mean).div_(std + 1e-8)
         return parts
 
+    def _advantages(self, part: slice) -> Tensor:
+        """Return the advantages in these rows of the shuffled rollout."""
+        if not self.spec.state:
+            return self._rows()["advantage"][part]
+        rows, rollout = self._order[part], self._rollout.tensors
+        return rollout["advantage"].index_select(1, rows)[rollout["valid"].index_select(1, rows)]
+
+    def _rows(self) -> dict[str, Tensor]:
+        """Return the rollout as a policy without memory learns from it, in this epoch's order."""
+        if not self._shuffled:
+            flat = {name: self._rollout.flat(name) for name in ("observation", *LEARNED_FROM)}
+            self._shuffled = {name: tensor.index_select(0, self._order) for name, tensor in flat.items()}
+        return self._shuffled
+
     def _batch(self, part: slice) -> Minibatch:
         """Return these rows of the shuffled rollout."""
-        rollout, names = self._rollout, ("action", "log_prob", "advantage", "returns", "value")
         if not self.spec.state:
-            if not self._shuffled:
-                flat = {name: rollout.flat(name) for name in ("observation", *names)}
-                self._shuffled = {name: tensor.index_select(0, self._order) for name, tensor in flat.items()}
-            columns = {name: self._shuffled[name][part] for name in names}
-            return Minibatch(self._shuffled["observation"][part], total=part.stop - part.start, **columns)
-        rows = self._order[part]
+            shuffled = self._rows()
+            columns = {name: shuffled[name][part] for name in LEARNED_FROM}
+            return Minibatch(shuffled["observation"][part], total=part.stop - part.start, **columns)
+        rows, rollout = self._order[part], self._rollout
         counts = rollout.tensors["valid"].index_select(1, rows).flatten().nonzero().squeeze(1)
-        flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in names}
+        flat = {name: rollout.tensors[name].index_select(1, rows).flatten(0, 1) for name in LEARNED_FROM}
         seen = Sequences(*rollout.sequences(rows), counts + rollout.lead.size * len(rows))
         columns = {name: tensor.index_select(0, counts) for name, tensor in flat.items()}
         return Minibatch(seen, total=len(counts), **columns)
@@ -303,7 +344,7 @@ class OnPolicy(Learner):
             self._newest = torch.tensor([*(total / steps for total in sums), explained, lr], dtype=torch.float64)
         if self._curiosity is not None:
             self._curiosity.end_update()
-        self._step, self._order, self._shuffled = 0, self._order[:0], {}
+        self._step, self._per_epoch, self._order, self._shuffled, self._scales = 0, 0, self._order[:0], {}, []
         self._rollout.clear()
 
     @torch.inference_mode()
@@ -312,7 +353,10 @@ class OnPolicy(Learner):
         examples = Examples.of(
             episodes, self._normaliser, self._rewards, self.config.gamma, memory=bool(self.spec.state)
         )
-        return clone(examples, self._networks, self._parameters, self._adam, config=self.config, random=self._random)
+        networks, group = self._networks, self._group
+        return clone(
+            examples, networks, self._parameters, self._adam, group=group, config=self.config, random=self._random
+        )
 
     # --- what others ask --------------------------------------------------------------------------------------------
 
@@ -381,7 +425,7 @@ class OnPolicy(Learner):
         if UNIT not in state:
             self._rewards.refresh()
         self._sound.copy_(self._parameters.flat)
-        self._shuffled = {}
+        self._per_epoch, self._shuffled, self._scales = 0, {}, []
 
 
 def _renamed(state: State) -> State:

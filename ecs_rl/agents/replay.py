@@ -95,17 +95,20 @@ class Replay:
         return self.demonstrated
 
     def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Batch:
-        """Return random transitions; `correction` is the exponent of the importance weights, 0 for none."""
+        """Return random transitions; `correction` is the exponent of the importance weights, 0 for none.
+
+        An empty memory gives transitions of zeros, which must count for nothing.
+        """
         weight = None
-        if self._tree is None:
-            rows = torch.randint(self.size, (count,), generator=generator).numpy()
+        if self._tree is None or not self.size:
+            rows = torch.randint(max(1, self.size), (count,), generator=generator).numpy()
         else:
             rows = self._tree.draw(torch.rand(count, generator=generator, dtype=torch.float64).numpy())
         if self.demonstrated:
             some = count // DEMONSTRATED_SHARE
             rows[:some] = torch.randint(self.demonstrated, (some,), generator=generator).numpy()
         if self._tree is not None:
-            weight = importance(self._tree.weights[rows], correction)
+            weight = importance(self._tree.weights[rows], correction) if self.size else np.ones(count, np.float32)
         if len(self._drawn) != count:
             self._allot(count)
         self._array.take(rows, axis=0, out=self._drawn, mode="clip")
@@ -119,7 +122,7 @@ class Replay:
 
     def learned(self, rows: NDArray[np.int64], error: Floats) -> None:
         """Note how wrong the learner was about these transitions: (count,) errors, not negative and finite."""
-        if self._tree is not None:
+        if self._tree is not None and self.size:
             weights = (error.astype(np.float64) + SMALLEST_ERROR) ** self._priority
             self._tree.set(rows, weights)
             self._largest.clamp_(min=float(weights.max()))

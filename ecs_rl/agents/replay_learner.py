@@ -26,6 +26,7 @@ from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Batch, Replay
 from ecs_rl.agents.state import Attribute, Parts, check_count, copies, prefixed, under
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.spaces import Experience, PolicySpec
 
@@ -40,14 +41,27 @@ class ReplayLearner(Learner):
     """A learner from transitions drawn out of a replay memory."""
 
     def __init__(
-        self, spec: PolicySpec, config: Any, *, seed: int, rows: int, n_step: int = 1, priority: float = 0.0
+        self,
+        spec: PolicySpec,
+        config: Any,
+        *,
+        seed: int,
+        rows: int,
+        n_step: int = 1,
+        priority: float = 0.0,
+        group: Group = ALONE,
     ) -> None:
-        """Take `n_step` ticks of rewards into a transition; `priority` prefers transitions with large errors."""
-        super().__init__(spec, config, seed=seed, rows=rows)
+        """Take `n_step` ticks of rewards into a transition; `priority` prefers transitions with large errors.
+
+        The processes of a `group` share out memory and batch.
+        """
+        super().__init__(spec, config, seed=seed, rows=rows, group=group)
         torch.set_num_threads(1)  # a replayed batch is too small to share out
         inputs, columns = len(spec.numbers), spec.actions.columns
         self._unfinished = NStep(n_step, rows, inputs, columns, config.gamma)
-        self._memory = Replay(config.memory, inputs, columns, priority)
+        self._memory = Replay(group.share(config.memory), inputs, columns, priority)
+        self._batch = group.share(config.batch)
+        """Transitions that this process draws for a gradient step."""
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
         self._held = torch.zeros(2, dtype=torch.float64)  # how many demonstrated decisions stay, and how strongly
         self._seen = 0  # valid transitions so far
@@ -59,6 +73,8 @@ class ReplayLearner(Learner):
         """Let one optimiser move these parameters, which have their first values, or an optimiser for each part."""
         self._learns, self._adams = parameters, [Adam(part, ADAM_EPSILON) for part in parts or (parameters,)]
         self._sound = parameters.flat.clone()  # the newest that gave a finite gradient
+
+    OWN = (*Learner.OWN, "waiting/", "memory/")
 
     # --- what an algorithm says -------------------------------------------------------------------------------------
 
@@ -103,8 +119,12 @@ class ReplayLearner(Learner):
         self._memory.add(self._unfinished.add(experience))
         valid = experience.valid
         self._normaliser.update(experience.observation if valid is None else experience.observation[valid])
-        before, self._seen = self._seen, self._seen + (self.rows if valid is None else int(np.count_nonzero(valid)))
+        # Several processes take the same steps without a word, so they count what is not valid too.
+        everything = self.rows * self._group.size
+        new = everything if valid is None or self._group.size > 1 else int(np.count_nonzero(valid))
+        before, self._seen = self._seen, self._seen + new
         self._due += self._per_row * max(0, self._seen - max(before, self.config.warm_up))
+        self._end_tick()
 
     def remember(self, episodes: Sequence[Demonstration], *, stay: bool = False) -> None:
         """Store all transitions of recorded episodes; CommandError, with nothing stored, if they do not all fit.
@@ -133,7 +153,7 @@ class ReplayLearner(Learner):
 
     def learn(self, progress: float) -> Iterator[None]:
         """Take the gradient steps that are due, yielding between them."""
-        while self._due >= self._per_step and self._memory.size:
+        while self._due >= self._per_step and (self._memory.size or self._group.size > 1):
             self.learn_once(progress)
             self._due -= self._per_step
             if self._due >= self._per_step:
@@ -143,7 +163,7 @@ class ReplayLearner(Learner):
     @np.errstate(all="ignore")  # what overflows is found by `_check_step`
     def learn_once(self, progress: float) -> None:
         """Take one gradient step on transitions drawn from the memory."""
-        batch = self._memory.draw(self.config.batch, self._random, self._correction(progress))
+        batch = self._memory.draw(self._batch, self._random, self._correction(progress))
         if self._normaliser.active:
             for seen in (batch.observation, batch.next_observation):
                 self._normaliser.apply(seen.numpy(), out=seen.numpy())
@@ -164,6 +184,16 @@ class ReplayLearner(Learner):
         if not self._held[1]:
             return np.zeros(0, np.int64)
         return (batch.rows < self._memory.demonstrated).nonzero()[0]
+
+    def _gradient(self, loss: float, parts: int | None = None) -> tuple[float, float]:
+        """Let the gradients of the first `parts` optimisers, or of all, and the loss be their means over all processes.
+
+        A process whose memory is still empty has nothing to say. Returns the norm of the gradients, added up, and the
+        loss.
+        """
+        gradients, mean = [adam.grad for adam in self._adams[:parts]], torch.tensor([loss])
+        self._group.mean(*gradients, mean, weight=float(self._memory.size > 0))
+        return sum(float(torch.linalg.vector_norm(gradient)) for gradient in gradients), float(mean)
 
     def _move(self, lr: float, parts: int | None = None) -> None:
         """Take the step of the first `parts` optimisers, or of all, now that the gradient is known to be finite."""
@@ -186,6 +216,7 @@ class ReplayLearner(Learner):
         shares = []
         for batch in examples.batches(self._random, steps=IMITATING):
             shares.append(self._imitate(batch))
+            self._group.mean(*(adam.grad for adam in self._adams))
             for adam in self._adams:
                 adam.step(c.lr)
         self._copy_to_targets()
@@ -245,6 +276,18 @@ class ReplayLearner(Learner):
         self._learns.flat.copy_(self._parameters.flat)
         self._copy_to_targets()
         self._sound.copy_(self._learns.flat)
+
+    def share_out(self, states: Sequence[State], rank: int, size: int) -> None:
+        """Go on as process `rank` of `size` where another number stopped, with a share of what they all remember."""
+        super().share_out(states, rank, size)
+        rows, stays = list[Tensor](), list[Tensor]()
+        for state in states:
+            held, table = int(state["shown"][0]), state["memory/rows"]
+            following = int(state["memory/next"])
+            oldest = following - held if following < len(table) else 0  # the ring was full
+            rows += [table[:held][rank::size], table[held:].roll(-oldest, 0)[rank::size]]
+            stays += [torch.full((len(part),), i == 0) for i, part in enumerate(rows[-2:])]
+        self._held[0] = self._memory.keep(torch.cat(rows).numpy(), torch.cat(stays).numpy())
 
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""

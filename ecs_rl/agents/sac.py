@@ -33,6 +33,7 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.squashed import Layout, Squashed, squashed_spread
 from ecs_rl.agents.stack import Pass
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 
 TEMPERATURE = "temperature/log"
@@ -50,15 +51,17 @@ class SAC(TwinCritics):
     METRICS = ("loss/q", "loss/policy", "q_mean", "entropy", "temperature/levers", "temperature/choices")
     config: SACConfig
 
-    def __init__(self, spec: PolicySpec, config: SACConfig, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows)
+    def __init__(
+        self, spec: PolicySpec, config: SACConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
+    ) -> None:
+        super().__init__(spec, config, seed=seed, rows=rows, group=group)
         self._mask = Mask(spec, self._layout.output_of)
         self._parameters.value[TEMPERATURE].fill_(math.log(config.temperature))
         self._temperature_grad = self._parameters.grad[TEMPERATURE].numpy()
         self._begin_steps(self._parameters)
         self._freedom = np.array([self._layout.levers, self._layout.log_options])
         """The unit of the target entropies: the number of levers, and the greatest entropy of the choices."""
-        self._make_passes(len(spec.numbers), self._layout.levers, config.batch)
+        self._make_passes(len(spec.numbers), self._layout.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
@@ -105,7 +108,7 @@ class SAC(TwinCritics):
 
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradient of L, of critics, policy and temperatures at their present parameters."""
-        c, b, layout = self.config, self.config.batch, self._layout
+        c, b, layout = self.config, self._batch, self._layout
         taken, reward, discount = self._fill(batch)
         self._policy_pass.forward()
         output = self._mask(self._policy_output, self._drawn).numpy()
@@ -148,8 +151,7 @@ class SAC(TwinCritics):
         targets = (self._freedom * (c.lever_entropy, c.choice_entropy)).astype(np.float32)
         self._temperature_grad[...] = entropy - targets if c.learn_temperature else 0.0
 
-        loss = 0.5 / b * float((error * error).sum())
-        gradient = float(torch.linalg.vector_norm(self._parameters.flat_grad))
+        gradient, loss = self._gradient(0.5 / b * float((error * error).sum()))
         self._check_step(gradient, critics_loss=loss)
         self._move(c.lr)
         self._move_targets()

@@ -28,6 +28,7 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.squashed import FULL
 from ecs_rl.agents.stack import Pass
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
 
@@ -40,10 +41,12 @@ class TD3(TwinCritics):
     METRICS = ("loss/q", "loss/policy", "q_mean")
     config: TD3Config
 
-    def __init__(self, spec: PolicySpec, config: TD3Config, *, seed: int, rows: int, threads: int = 1) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, followed="", apart=True)
+    def __init__(
+        self, spec: PolicySpec, config: TD3Config, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
+    ) -> None:
+        super().__init__(spec, config, seed=seed, rows=rows, group=group, followed="", apart=True)
         self._begin_steps(self._parameters, self._critics_part, self._policy_part)
-        self._make_passes(len(spec.numbers), spec.actions.levers, config.batch)
+        self._make_passes(len(spec.numbers), spec.actions.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
@@ -92,7 +95,7 @@ class TD3(TwinCritics):
 
     def descend(self, batch: Batch, progress: float) -> None:
         """Take one step down the gradient of L, in every d-th step of J too, both at the present parameters."""
-        c, b = self.config, self.config.batch
+        c, b = self.config, self._batch
         self._before[...], self._after[...] = batch.observation.numpy(), batch.next_observation.numpy()
         self._taken[...] = batch.action.numpy()
         noise = torch.randn(self._then.shape, generator=self._random).mul_(c.target_noise)
@@ -111,7 +114,6 @@ class TD3(TwinCritics):
         error = q[:, :b] - goal
         np.multiply(error, np.float32(1.0 / b), out=critics.grad.numpy()[:, :b, 0])
         by_lever = critics.backward()
-        gradient = float(torch.linalg.vector_norm(self._critics_part.flat_grad))
         if by_lever is not None:
             grad = self._policy_pass.grad.numpy()[0]
             np.multiply(by_lever.numpy()[0], 1.0 - self._would * self._would, out=grad)
@@ -119,12 +121,12 @@ class TD3(TwinCritics):
                 held = self._demonstrated(batch)
                 grad[held] += np.float32(float(self._held[1]) / b) * towards(output[held], self._taken[held])
             self._policy_pass.backward()
-            gradient += float(torch.linalg.vector_norm(self._policy_part.flat_grad))
             self._newest[1] = -float(q[0, b:].mean())
 
-        loss = 0.5 / b * float(np.vdot(error, error))
+        parts = 2 if moves_policy else 1
+        gradient, loss = self._gradient(0.5 / b * float(np.vdot(error, error)), parts)
         self._check_step(gradient, critics_loss=loss)
-        self._move(c.lr, 2 if moves_policy else 1)
+        self._move(c.lr, parts)
         if moves_policy:
             self._move_targets()
         self._newest[0], self._newest[2] = loss, float(q[:, :b].mean())

@@ -23,6 +23,7 @@ from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import Layout
 from ecs_rl.agents.stack import Pass, Stack
 from ecs_rl.agents.state import Parts, prefixed
+from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import Discrete, Floats, PolicySpec
 
 CRITICS = 2
@@ -40,6 +41,7 @@ class TwinCritics(ReplayLearner):
         *,
         seed: int,
         rows: int,
+        group: Group = ALONE,
         followed: str = "q/",
         apart: bool = False,
     ) -> None:
@@ -48,7 +50,7 @@ class TwinCritics(ReplayLearner):
         The parameters whose names begin with `followed` have targets. With `apart`, policy and critics have an
         optimiser each.
         """
-        super().__init__(spec, config, seed=seed, rows=rows)
+        super().__init__(spec, config, seed=seed, rows=rows, group=group)
         self._layout, self._mask, p = Layout(spec.actions), Mask(spec), self._parameters
         self._policy_part, self._critics_part = (p.part("policy/"), p.part("q/")) if apart else (p, p)
         """The parameters whose gradients policy and critics write."""

@@ -103,22 +103,11 @@ def parse_train(
         print_train_help(argv, recipes, kind)
     kind = _kind_named(argv, kind)
     line = _train_flags(argv, kind) | _layer_of(over or {}, kind)
-    starts = {"--imitate": "imitating is how a new run starts", "--remember": "a run keeps what it remembers"}
-    for flag, reason in starts.items():
-        if line.get(flag[2:]) is not None and line.get("workers", 1) > 1:
-            raise CommandError(f"{flag} is for a training of one process: leave --workers out")
-        # A sweep that goes on resumes runs and begins others.
-        if line.get("resume") is not None and line.get(flag[2:]) is not None and not line.get("sweep"):
-            raise CommandError(f"--resume and {flag} exclude each other: {reason}")
-    filled = [flag for flag in ("--remember", "--imitate", "--offline", "--minari") if line.get(flag[2:])]
-    if "--remember" in filled and len(filled) > 1:
-        raise CommandError(f"--remember and {filled[1]} both fill the memory: leave one of them out")
-    data = [flag for flag, name in (("--offline", "offline"), ("--minari", "minari")) if line.get(name)]
-    if len(data) > 1:
-        raise CommandError("--offline and --minari exclude each other: learn from one of them")
-    for flag, is_on in (("--workers", line.get("workers", 1) > 1), ("--self-play", line.get("self_play", False))):
-        if data and is_on:
-            raise CommandError(f"{data[0]} learns from data in one process, without acting: leave {flag} out")
+    if line.get("arenas_per_worker"):
+        if "arenas" in line:
+            raise CommandError("--arenas and --arenas-per-worker exclude each other: leave one of them out")
+        line["arenas"] = line["arenas_per_worker"] * line.get("workers", 1)
+    _refuse_for_data(line)
     kind, below = _below(kind, line, recipes, earlier)
     settings = _settings_of(kind, below | line)
     if settings.resume is not None and settings.init_from is not None and not settings.sweep:
@@ -128,6 +117,27 @@ def parse_train(
     if over is None and not any(text.startswith("agent=") for text in settings.sweep):
         _refuse_another_agents(settings, line)
     return _finished(_with_network(settings, line))
+
+
+def _refuse_for_data(line: Layer) -> None:
+    """Refuse flags that make no sense beside those that name recorded data."""
+    starts = {"--imitate": "imitating is how a new run starts", "--remember": "a run keeps what it remembers"}
+    for flag, reason in starts.items():
+        # A sweep that goes on resumes runs and begins others.
+        if line.get("resume") is not None and line.get(flag[2:]) is not None and not line.get("sweep"):
+            raise CommandError(f"--resume and {flag} exclude each other: {reason}")
+    filled = [flag for flag in ("--remember", "--imitate", "--offline", "--minari") if line.get(flag[2:])]
+    if "--remember" in filled and len(filled) > 1:
+        raise CommandError(f"--remember and {filled[1]} both fill the memory: leave one of them out")
+    data = [flag for flag in ("--offline", "--minari") if flag in filled]
+    if len(data) > 1:
+        raise CommandError("--offline and --minari exclude each other: learn from one of them")
+    several = line.get("workers", 1) > 1
+    if "--remember" in filled and several:
+        raise CommandError("--remember is for a training of one process: leave --workers out")
+    for flag, is_on in (("--workers", several), ("--self-play", line.get("self_play", False))):
+        if data and is_on:
+            raise CommandError(f"{data[0]} learns from data in one process, without acting: leave {flag} out")
 
 
 def difference_from_recipe(settings: TrainSettings, recipes: Recipes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,13 @@ from typing import Any, NoReturn
 from ecs_rl.cli.called import typed
 from ecs_rl.cli.command_settings import PILOT, TrainSettings
 from ecs_rl.cli.parse import Recipes, cores, difference_from_recipe, parse_train
+from ecs_rl.distributed.place import check_shares
 from ecs_rl.errors import CheckpointError, CommandError, install, quoted
 from ecs_rl.loading import load_scene
 from ecs_rl.runs import FoundRun, Manifest, find_run, list_runs, read_manifest, settings_of
 from ecs_rl.runs.layout import CHECKPOINTS
 from ecs_rl.runs.rows import changes_of
 from ecs_rl.scene.scene import Scene
-from ecs_rl.training.mesh import check_shares
 from ecs_rl.training.own_network import recipes_by_name
 from ecs_rl.training.same_policies import check_same
 from ecs_rl.training.trust import difference, trusted_algorithm
@@ -58,6 +59,18 @@ def plan_of(argv: Sequence[str], over: Mapping[str, Any] | None = None, loaded: 
     lookup = _Lookup(loaded)
     settings = parse_train(argv, lookup.recipes_of, lookup.earlier_settings, over)
     return Plan(settings, lookup.scene, lookup.run)
+
+
+def plan_in_group(argv: Sequence[str], size: int, environment: Mapping[str, str]) -> Plan:
+    """Return the plan of a command whose processes a launcher has started; started again it resumes its run."""
+    words = [*argv, "--workers", str(size)]
+    if int(environment.get("TORCHELASTIC_RESTART_COUNT", "0")):
+        with suppress(CheckpointError):  # it broke before there was anything to go on with
+            return plan_of([*words, "--resume"])
+    plan = plan_of(words)
+    if any(word.split("=")[0] == "--workers" for word in argv) or plan.settings.ray:
+        raise CommandError(f"WORLD_SIZE is {size}: a launcher has started the processes: leave --workers and --ray out")
+    return plan
 
 
 class _Lookup:
@@ -124,8 +137,8 @@ def refuse_what_is_not_shared(plan: Plan) -> None:
         problem = f"this machine has {cores()} cores, and more processes wait for each other"
         raise CommandError(f"--workers {settings.workers}: {problem}: take at most {most}")
     check_shares(settings.arenas, settings.workers)
-    if importlib.util.find_spec("ray") is None:
-        raise CommandError(f"--workers needs ray: {install('ray')}, or leave --workers out")
+    if settings.ray and importlib.util.find_spec("ray") is None:
+        raise CommandError(f"--ray needs ray: {install('ray')}, or leave --ray out")
 
 
 def run_meant(settings: TrainSettings, scene: Scene) -> FoundRun:

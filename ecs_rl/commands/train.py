@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from ecs_rl.cli.called import asks_for_version, versions_in_words
 from ecs_rl.cli.parse import Recipes, asks_for_help, print_train_help, refuse_what_is_no_text
 from ecs_rl.cli.process import NOTHING_SAVED, Answer, carry_out
 from ecs_rl.console import deliver
+from ecs_rl.distributed.place import place_in_group
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,9 +29,14 @@ def main(argv: Sequence[str]) -> int:
 
 def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
     """Look up what the command names, and carry it out."""
-    from ecs_rl.cli.plan import plan_of, refuse_unreadable_files, refuse_what_is_not_shared
+    from ecs_rl.cli.plan import plan_in_group, plan_of, refuse_unreadable_files, refuse_what_is_not_shared
 
-    plan = plan_of(argv)
+    place = place_in_group(os.environ)
+    if place is not None and place[0] > 0:
+        from ecs_rl.tasks.workers import take_part
+
+        return take_part(*place)
+    plan = plan_of(argv) if place is None else plan_in_group(argv, place[1], os.environ)
     settings = plan.settings
     refuse_unreadable_files(settings)
     if settings.sweep or settings.trials or settings.population:
@@ -41,9 +48,9 @@ def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
         return run_sweep(argv, plan, answer)
     if settings.workers > 1 and not settings.check:
         refuse_what_is_not_shared(plan)
-        from ecs_rl.tasks.workers import run_together
+        from ecs_rl.tasks.workers import Launched, run_together, train_as_first
 
-        return run_together(plan, answer)
+        return run_together(plan, answer) if place is None else train_as_first(plan, answer, Launched())
     if settings.seeds:
         from ecs_rl.many.seeds import run_seeds
 

@@ -25,7 +25,7 @@ NAMED: Mapping[str, Mapping[str, Recipe]] = {
         "ppo": {
             "arenas": 8, "threads": 1, "steps": "100k", "eval_every": 5_000, "checkpoint_every": "50k",
             "lr": 1e-3, "lr_end": 0.0, "rollout": 32, "minibatch": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8,
-            "normalise_advantages": False,  # once it is solved they are noise, which would be scaled up
+            "normalise_advantages": False,  # perhaps since they are noise once it is solved
         },
         "dqn": {
             "arenas": 8, "threads": 1, "steps": "50k", "eval_every": 2_500, "checkpoint_every": "25k",

@@ -48,8 +48,8 @@ from ecs_rl.many.sweep_report import report
 from ecs_rl.many.table import Table, open_table, with_threads
 from ecs_rl.many.trials import Trials
 from ecs_rl.runs.metadata import now
+from ecs_rl.tasks.ray_cluster import cluster
 from ecs_rl.tasks.same_everywhere import versions
-from ecs_rl.tasks.workers import cluster
 
 OWN_FOLDER = "sweep_"
 """How the folder of a sweep begins that has no --version."""

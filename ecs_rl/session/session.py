@@ -201,12 +201,13 @@ class TrainingSession(Checkpointer):
         self._start_extras = {}
         self.take([record])
 
-    def take(self, records: Sequence[EpisodeRecord]) -> None:
-        """Take in all training episodes that ended in one tick, as records that are complete already."""
+    def take(self, records: Sequence[EpisodeRecord], steps: int | None = None) -> None:
+        """Take in training episodes that ended at one step, the present one unless said, as complete records."""
+        steps = self.total_steps if steps is None else steps
         self.total_episodes += len(records)
         self._stats.update(*records)
         if self.run is not None:
-            rows = [TrainEpisode(self.total_steps, *astuple(record)) for record in records]
+            rows = [TrainEpisode(steps, *astuple(record)) for record in records]
             self.writes.later(partial(self.run.log_train_episodes, rows))
 
     def on_eval_episode(

@@ -24,7 +24,7 @@ from ecs_rl.training.matches import settings_of
 from ecs_rl.training.opponent import Opponent, opponent_of
 from ecs_rl.training.prepare import prepare
 from ecs_rl.training.self_play import PoolSettings
-from ecs_rl.training.together import Group
+from ecs_rl.training.together import Together
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.films.clips import Clips
 from ecs_rl.viewer.films.ffmpeg import require_encoder
@@ -33,8 +33,8 @@ MOST_CLIPS = 1_000
 """Clips of a training; each takes about a second or two."""
 
 
-def assemble(plan: Plan, group: Group | None = None) -> tuple[Plan, Training]:
-    """Return the training that a plan describes, which writes nothing yet; in a `group` it is this process's share.
+def assemble(plan: Plan, together: Together | None = None) -> tuple[Plan, Training]:
+    """Return the training that a plan describes, which writes nothing yet; `together` it is this process's share.
 
     The plan comes back with its network loaded and its opponents named by their files: a run keeps those, and not what
     was the newest run or the current folder then.
@@ -56,7 +56,7 @@ def assemble(plan: Plan, group: Group | None = None) -> tuple[Plan, Training]:
         settings,
         opponent=opponent,
         self_play=self_play,
-        group=group,
+        together=together,
         filming=Clips(settings.record_every) if settings.record_every else None,
     )
     if settings.changes is not None:
@@ -86,8 +86,8 @@ def recorded(training: Training, plan: Plan, recorders: Mapping[str, Recorder] |
     return record
 
 
-def begun(training: Training, settings: TrainSettings) -> TrainingRun:
-    """Return a new run for a training."""
+def prepared(training: Training, settings: TrainSettings) -> None:
+    """Let the agents of a new run learn from what the settings name before its first tick."""
     if settings.init_from is not None:
         start_from(training, settings.init_from)
     if settings.imitate is not None:
@@ -98,6 +98,11 @@ def begun(training: Training, settings: TrainSettings) -> TrainingRun:
         tell(f"train.py: {remember(training, settings.remember, stay=True)}", sys.stderr)
     if settings.minari:
         tell(f"train.py: {remember_minari(training, settings.minari)}", sys.stderr)
+
+
+def begun(training: Training, settings: TrainSettings) -> TrainingRun:
+    """Return a new run for a training."""
+    prepared(training, settings)
     # Only now is everything known to work: a refused command leaves no run directory behind.
     scene = training.world.scene
     record = TrainingRun.create(

@@ -122,6 +122,9 @@ def _go_on(training: Training, record: TrainingRun, settings: TrainSettings) -> 
         raise CheckpointError(f"{run}: {error}") from error
     if not training.world.engine.starts_midway and not as_it_was:
         tell(f"train.py: {run}: its episodes do not come back as they were: all begin anew", sys.stderr)
+    if facts.workers != settings.workers:
+        change = f"{facts.workers} process{'es' if facts.workers > 1 else ''} trained it, and {settings.workers} go on"
+        tell(f"train.py: {run}: {change}: its arenas are shared out anew, and bits will differ", sys.stderr)
     if differs:
         tell(f"train.py: {differs}: old and new scores may not compare", sys.stderr)
     if learns_otherwise:

@@ -30,7 +30,7 @@ def summary(training: Training, record: TrainingRun, settings: TrainSettings) ->
         "seconds": training.seconds,
         "steps_per_second": session.total_steps / training.seconds if training.seconds else 0.0,
         "seconds_in": training.world.seconds_in,
-        **({} if training.group is None else {"seconds_gathering": training.group.seconds}),
+        **({} if training.together is None else training.together.group.spent()),
         "best_eval": session.best_eval,
         "best_step": session.best_step,
         "solved_step": evaluation.solved_step,

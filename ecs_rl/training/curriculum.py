@@ -45,10 +45,14 @@ class Curriculum:
                 for part in self.parts:
                     part.take(_result(part.lesson, record, self._score))
 
-    def advance(self) -> None:
-        """Take the steps that are due, between two ticks: each arena plays them from its next episode on."""
-        due = [part for part in self.parts if part.is_due]
-        for part in due:
+    @property
+    def due(self) -> list[int]:
+        """The numbers of the lessons whose next step is due."""
+        return [number for number, part in enumerate(self.parts) if part.is_due]
+
+    def advance(self, due: Sequence[int]) -> None:
+        """Take the next step of these lessons: each arena plays it from its next episode on."""
+        for part in [self.parts[number] for number in due]:
             part.taught.since[:, part.step] = self._clock.episode + 1
             part.step += 1
         for part in self.parts if due else ():

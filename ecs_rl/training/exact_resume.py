@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ecs_rl.agents.base import SharesOut
 from ecs_rl.agents.state import check_fits
 from ecs_rl.ecs import LongStage
 from ecs_rl.errors import ActionError, CheckpointError, CommandError, quoted
@@ -21,12 +22,12 @@ from ecs_rl.runs.checkpoint import arrays_of
 from ecs_rl.runs.manifest import ResumeFacts
 from ecs_rl.session.trend import Trend
 from ecs_rl.training.snapshots import Sections, restore_world, save_world
+from ecs_rl.training.worker_sections import PARTS, gathered, of_worker, shared_out
 
 if TYPE_CHECKING:
     from ecs_rl.agents.base import State
     from ecs_rl.training.training import Training
 
-PARTS = ("now", "snapshot", "actions", "earlier", "earlier_actions")
 BEST_POLICY = "best_policy"
 """The section of a checkpoint with the policy that may be taken up again."""
 EVALUATION = ("taken_at", "last", "solved_step", "solved_second")
@@ -34,18 +35,22 @@ EVALUATION = ("taken_at", "last", "solved_step", "solved_second")
 
 def surroundings(training: Training) -> tuple[Mapping[str, State], Mapping[str, Any]]:
     """Return the world as tensors by section, and what else must be known as JSON values."""
-    world, group = save_world(training.world), training.group
-    parts = {
+    together = training.together
+    parts: dict[str, State] = {
         f"world/{part}": {name: _tensor(array) for name, array in arrays.items()}
-        for part, arrays in (world if group is None else group.joined(training.world, world)).items()
+        for part, arrays in save_world(training.world).items()
     }
+    if together is not None:
+        agent = training.session.agent
+        parts = gathered(together.group, agent, {"agent": agent.state(), **parts})
+        del parts["agent"]  # the session saves it
     evaluation, metrics_schedule = training.evaluation, training.metrics_schedule
     if evaluation.best_policy:
         parts[BEST_POLICY] = evaluation.best_policy
     facts = {
         "exam": {**{name: getattr(evaluation, name) for name in EVALUATION}, "trend": asdict(evaluation.trend)},
         "left_at": training.left_at,
-        "workers": 1 if group is None else group.size,
+        "workers": 1 if together is None else together.group.size,
         "filmed_at": None if training.films is None else training.films.shot_at,
         "written_at": metrics_schedule.written_at,
         "seconds": perf_counter() - metrics_schedule.began if metrics_schedule.began else 0.0,
@@ -63,17 +68,17 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
 
     CheckpointError, and nothing of the training has moved but its agents, if the checkpoint does not fit it.
     """
-    facts, group = manifest.facts(), training.group
-    now = 1 if group is None else group.size
-    if exactly and facts.workers != now and training.world.arena.collides:
-        told = (
-            f"{facts.workers} process{'es' if facts.workers > 1 else ''} trained it, and {now} cannot repeat its bits"
-        )
-        raise CheckpointError(f"{told}: resume it with --workers {facts.workers}, or go on all the same by --inexact")
-    saved, best_policy = _world(training, tensors), section(tensors, BEST_POLICY)
+    facts, agent = manifest.facts(), training.session.agent
+    rank, size = (0, 1) if training.together is None else (training.together.group.rank, training.together.group.size)
+    saved, best_policy = _world(training, tensors, facts.workers, rank, size), section(tensors, BEST_POLICY)
     if best_policy:
-        check_fits(best_policy, training.session.agent.policy_state(), what="best policy")
-    training.session.agent.load_state(section(tensors, "agent"))
+        check_fits(best_policy, agent.policy_state(), what="best policy")
+    if facts.workers == size:
+        agent.load_state(of_worker(tensors, rank, "agent"))
+    elif isinstance(agent, SharesOut):
+        agent.share_out([of_worker(tensors, each, "agent") for each in range(facts.workers)], rank, size)
+    else:
+        raise CheckpointError(f"{agent.name} goes on with as many processes as saved it: --workers {facts.workers}")
     _restore_settings(training, facts)
     if facts.left_at and not isinstance(training.world.stages.get(facts.left_at), LongStage):
         raise CheckpointError(f"the saved tick was left at {quoted(facts.left_at)}, which is no stage to go on from")
@@ -81,6 +86,7 @@ def go_on(training: Training, manifest: Manifest, tensors: State, *, exactly: bo
     unfinished = training.world.everywhere if training.left_at else 0
     training.session.restore(msgspec.to_builtins(facts.session), unfinished_steps=unfinished)
     try:
+        exactly = exactly and facts.workers == size
         as_it_was = restore_world(training.world, saved, exactly=exactly, watch=partial(_unless_stopped, training))
     except ActionError as error:
         raise CheckpointError(f"the saved actions cannot be taken again: {error}; use another checkpoint") from error
@@ -118,13 +124,14 @@ def _unless_stopped(training: Training) -> None:
         raise KeyboardInterrupt
 
 
-def _world(training: Training, tensors: State) -> Sections:
-    """Return the saved world by section; every column and every action fits this one."""
-    parts = {part: section(tensors, f"world/{part}") for part in PARTS}
-    if training.group is not None and parts["now"]:
-        arrays = {part: _arrays(found) for part, found in parts.items()}
-        mine = training.group.part(training.world, arrays)
-        parts = {part: {name: _tensor(array) for name, array in found.items()} for part, found in mine.items()}
+def _world(training: Training, tensors: State, workers: int, rank: int, size: int) -> Sections:
+    """Return the saved world by section, saved by so many `workers`; every column and every action fits this one."""
+    if workers == size:
+        parts = {part: of_worker(tensors, rank, f"world/{part}") for part in PARTS}
+    else:
+        saved = [_arrays(of_worker(tensors, each, "world/now")) for each in range(workers)]
+        own = shared_out(training.world, saved)
+        parts = {part: {name: _tensor(array) for name, array in arrays.items()} for part, arrays in own.items()}
     if not parts["now"]:
         raise CheckpointError(
             "this checkpoint is of an older version, whose worlds this one cannot bring back: play it, or start a new "

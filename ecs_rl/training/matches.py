@@ -6,9 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
 from ecs_rl.arrays import F32, F64, I64
 from ecs_rl.components import Chance, Clock, Finished, Observation, PolicyState
+from ecs_rl.distributed.group import Group
 from ecs_rl.errors import CommandError
 from ecs_rl.records import ELO, OPPONENT
 from ecs_rl.scene.agents import AgentSpec
@@ -26,13 +25,9 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode, Decision
 from ecs_rl.training.opponent import RANDOM, lead, random_policy
 from ecs_rl.training.scripted import Script, load_script
-from ecs_rl.training.self_play import DRAWS, PoolSettings, SelfPlay
-from ecs_rl.training.self_play_together import SelfPlayTogether
+from ecs_rl.training.self_play import DRAWS, POINTS, SLOT, PoolSettings, SelfPlay
 from ecs_rl.user_files.named import is_reference
 from ecs_rl.world import World, policy_specs
-
-if TYPE_CHECKING:
-    from ecs_rl.training.together import Group
 
 STREAM = np.uint64(int.from_bytes(hashlib.sha256(b"self-play").digest()[:8], "little"))
 NO_STATE = np.zeros((0, 0), np.float32)
@@ -67,20 +62,22 @@ class SelfPlaySettings:
     ) -> SelfPlay:
         """Return a new learner of this algorithm with a pool of opponents, nobody in it yet.
 
-        `arenas` are those of all processes, in a `group` of them.
+        `arenas` are those of this process in a `group`.
         """
         arena = scene.describe()
         specs, (first, _) = policy_specs(arena), sides_of(scene, arena)
         agents = [agent for policy in specs for agent in arena.agents if agent.policy == policy]
         sides = [int(all(agent is not each for each in first)) for agent in agents for _ in range(agent.members)]
         spec = next(iter(specs.values()))
-        learner = make_agent(name, spec, config, seed=seed, rows=arenas * len(sides), threads=threads)
+        rows = arenas * len(sides)
+        learner = make_agent(name, spec, config, seed=seed, rows=rows, threads=threads, group=group)
         frozen = [
             make_agent(name, spec, config, seed=seed + BETWEEN_AGENTS * (slot + 1), rows=1)
             for slot in range(self.pool.size)
         ]
-        kind = SelfPlay if group is None else partial(SelfPlayTogether, group=group)
-        return kind(learner, frozen, self.pool, specs=list(specs.values()), sides=sides, arenas=arenas)
+        everywhere = arenas * (1 if group is None else group.size)
+        policies = list(specs.values())
+        return SelfPlay(learner, frozen, self.pool, specs=policies, sides=sides, arenas=arenas, everywhere=everywhere)
 
 
 def settings_of(text: str, pool: PoolSettings) -> SelfPlaySettings:
@@ -163,14 +160,20 @@ class Match:
     def _draw(self, arenas: I64) -> F64:
         return uniforms(self.chance.key[arenas] ^ STREAM, self.clock.episode[arenas], DRAWS)
 
-    def rate(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
-        """Rate the games that ended in this tick; return them with the rating and the number of the opponent."""
+    def note(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
+        """Return the games that ended in this tick with what `rate` needs, those of them that count."""
         leads = [lead(record, self.first, self.second, self.score) for record in records]
-        rated = self.agent.rate(self.finished.arena, leads)
+        games = self.agent.games(self.finished.arena, leads)
         return [
-            record if result is None else _told(record, {ELO: result[0], OPPONENT: float(result[1])})
-            for record, result in zip(records, rated, strict=True)
+            record if game is None else _with(record, game.extras) for record, game in zip(records, games, strict=True)
         ]
+
+    def rate(self, records: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
+        """Rate games that ended, those of all processes; return them with the learner's rating after each."""
+        counted = [record for record in records if SLOT in record.extras]
+        games = [(int(record.extras[SLOT]), float(record.extras[POINTS])) for record in counted]
+        ratings = iter(self.agent.pool.rate(games))
+        return [_rated(record, next(ratings)) if SLOT in record.extras else record for record in records]
 
 
 @dataclass(frozen=True)
@@ -192,5 +195,12 @@ class Part:
         return self.match.decided[self.number]
 
 
-def _told(record: EpisodeRecord, more: Mapping[str, float]) -> EpisodeRecord:
+def _with(record: EpisodeRecord, more: Mapping[str, float]) -> EpisodeRecord:
     return EpisodeRecord(record.total_reward, record.length, record.status, {**record.extras, **more})
+
+
+def _rated(record: EpisodeRecord, elo: float) -> EpisodeRecord:
+    """Return a game with the learner's rating after it, in place of what it was rated by."""
+    opponent = record.extras[OPPONENT]
+    extras = {name: value for name, value in record.extras.items() if name not in (SLOT, POINTS, OPPONENT)}
+    return EpisodeRecord(record.total_reward, record.length, record.status, {**extras, ELO: elo, OPPONENT: opponent})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm, make_agent
+from ecs_rl.distributed.group import Group
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode, Decision, Floats
 from ecs_rl.world import DecideAction, policy_specs
@@ -17,15 +18,28 @@ BETWEEN_POLICIES = 1_000_003
 
 
 def make_agents(
-    scene: Scene, name: str | Algorithm, config: AgentConfig, *, arenas: int, seed: int, threads: int = 1
+    scene: Scene,
+    name: str | Algorithm,
+    config: AgentConfig,
+    *,
+    arenas: int,
+    seed: int,
+    threads: int = 1,
+    group: Group | None = None,
 ) -> dict[str, Agent]:
-    """Return a new agent for every policy of a scene."""
+    """Return a new agent for every policy of a scene; the arenas are those of this process in a `group`."""
     arena = scene.describe()
     agents = {policy: [plan for plan in arena.agents if plan.policy == policy] for policy in policy_specs(arena)}
     slots = {policy: sum(plan.members for plan in plans) for policy, plans in agents.items()}
     return {
         policy: make_agent(
-            name, spec, config, seed=seed + i * BETWEEN_POLICIES, rows=arenas * slots[policy], threads=threads
+            name,
+            spec,
+            config,
+            seed=seed + i * BETWEEN_POLICIES,
+            rows=arenas * slots[policy],
+            threads=threads,
+            group=group,
         )
         for i, (policy, spec) in enumerate(policy_specs(arena).items())
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.base import Agent, Restartable
 from ecs_rl.agents.config import AgentConfig
 from ecs_rl.agents.make import Algorithm
-from ecs_rl.callbacks import Callbacks, unchanged
+from ecs_rl.callbacks import NOTHING, Callbacks, unchanged
 from ecs_rl.components import ActionLog, Snapshots
 from ecs_rl.errors import CommandError
 from ecs_rl.scene.scene import Scene
@@ -23,6 +24,7 @@ from ecs_rl.training.matches import Match, SelfPlaySettings
 from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.team import join
+from ecs_rl.training.together import Together
 from ecs_rl.training.training import Filming, Training
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
 from ecs_rl.worlds import make_world
@@ -30,7 +32,6 @@ from ecs_rl.worlds import make_world
 if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
     from ecs_rl.training.opponent import Opponent
-    from ecs_rl.training.together import Group
 
 METRIC_ROWS = 400
 """About so many rows of metrics in a run of any length."""
@@ -70,15 +71,17 @@ def callbacks_of(
     evaluator: Evaluator,
     lessons: Curriculum,
     match: Match | None,
-    group: Group | None,
+    together: Together | None,
     film: Callable[[int], Iterator[None]],
 ) -> Callbacks:
     """Return what the stages of a training call."""
-    return Callbacks(
-        gather=unchanged if group is None else group.records,
+    meetings = NOTHING if together is None else together.callbacks
+    return replace(
+        meetings,
+        note=unchanged if match is None else match.note,
         rate=unchanged if match is None else match.rate,
         teach=lessons.take,
-        evaluate=evaluator.play if group is None else partial(group.evaluate, evaluator),
+        evaluate=evaluator.play if together is None else partial(together.evaluate, evaluator),
         film=film,
         lesson_metrics=lessons.metrics,
     )
@@ -95,21 +98,23 @@ def prepare(
     self_play: SelfPlaySettings | None = None,
     run: TrainingRun | None = None,
     debug: bool = False,
-    group: Group | None = None,
+    together: Together | None = None,
 ) -> Training:
     """Return a training that is ready for its first tick; without a run nothing is written.
 
-    The `opponent` plays in evaluations only. In a `group` each process has its arenas, and the first one the run.
+    The `opponent` plays in evaluations only. With `together` it is the share of one process, and the first one has
+    the run.
     """
     seed, threads = settings.seed, settings.threads or 1
-    of_all = {"arenas": settings.arenas, "seed": seed, "threads": threads}
-    players = None if self_play is None else self_play.players(scene, agent, config, **of_all, group=group)
-    agents = players.agents if players else make_agents(scene, agent, config, **of_all)
+    group, arenas = (None, settings.arenas) if together is None else (together.group, together.arenas)
+    own: dict[str, Any] = {"arenas": arenas, "seed": seed, "threads": threads, "group": group}
+    players = None if self_play is None else self_play.players(scene, agent, config, **own)
+    agents = players.agents if players else make_agents(scene, agent, config, **own)
     require_restartable(agents if settings.restore_best else {})
-    learning = agents if group is None else group.everywhere_of(agents)
-    learner = players or join(list(learning.values()))
+    learner = players or join(list(agents.values()))
     session = session_of(learner, scene, settings)
-    evaluator = Evaluator(scene, deciding(agents, ActMode.GREEDY) if group is None else group.greedy(agents), opponent)
+    greedy = deciding(agents, ActMode.GREEDY) if together is None else together.greedy(agents)
+    evaluator = Evaluator(scene, greedy, opponent)
     evaluation = evaluation_of(scene, settings, opponent)
     metrics_schedule = metrics_schedule_of(scene, agents, evaluation, settings)
     films = Films(filming.every, filming.milestones(settings.steps)) if filming else None
@@ -120,15 +125,15 @@ def prepare(
 
     world = make_world(
         scene,
-        **({"arenas": settings.arenas} if group is None else group.settings_of_world),
+        **({"arenas": settings.arenas} if together is None else together.settings_of_world),
         seed=seed,
         threads=threads,
-        policies=deciding(learning, ActMode.EXPLORE),
+        policies=deciding(agents, ActMode.EXPLORE),
         stages=TRAINING if films is None else (*TRAINING, "film"),
         resources=(Session(session), evaluation, metrics_schedule, ActionLog(), Snapshots(), films),
-        callbacks=callbacks_of(evaluator, lessons, match, group, film),
+        callbacks=callbacks_of(evaluator, lessons, match, together, film),
         debug=debug,
     )
     parts = settings, world, session, agents, evaluation, metrics_schedule, evaluator, lessons, match
-    training = Training(*parts, films, filming, group=group)
+    training = Training(*parts, films, filming, together=together)
     return training if run is None else training.write_to(run)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ecs_rl.agents.base import Agent, State
+from ecs_rl.agents.base import Agent, SharesOut, State
 from ecs_rl.agents.state import Attribute, Parts, check_count, check_loadable, copies, load, prefixed, under
 from ecs_rl.errors import CheckpointError
+from ecs_rl.records import OPPONENT
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
 from ecs_rl.training.pool import Pool
 
@@ -29,6 +30,8 @@ DRAWS = 3
 Fixed = Callable[[int, Floats], NDArray[Any]]
 """Returns the actions of all rows of the policy with this number, by their observations."""
 I64 = NDArray[np.int64]
+SLOT, POINTS = "game/slot", "game/points"
+"""Extras by which a game is rated."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,22 @@ class PoolSettings:
     """Share of the episodes in which the newest policy plays itself."""
 
 
+class Game(NamedTuple):
+    """A game of the learner that is over."""
+
+    slot: int
+    """The opponent's number in the pool."""
+    points: float
+    """What the learner scored: 1 won, 0.5 drawn, 0 lost."""
+    step: int
+    """When the opponent was frozen, -1 for the fixed one."""
+
+    @property
+    def extras(self) -> dict[str, float]:
+        """What the record of its episode has of it."""
+        return {OPPONENT: float(self.step), SLOT: float(self.slot), POINTS: self.points}
+
+
 class SelfPlay:
     """A learner and its opponents as one agent; observations and experiences come as tuples, one entry per policy."""
 
@@ -55,13 +74,17 @@ class SelfPlay:
         specs: Sequence[PolicySpec],
         sides: Sequence[int],
         arenas: int,
+        everywhere: int | None = None,
     ) -> None:
-        """`sides` tells of each block of rows whether it is the first side's (0) or the second's (1)."""
+        """`sides` says of each block of rows whether it is the first side's (0) or the second's (1).
+
+        `everywhere` counts the arenas of all processes, where these `arenas` are not all.
+        """
         self.learner, self.pool, self.settings = learner, Pool(frozen), settings
         self.name, self.spec, self._specs = learner.name, learner.spec, tuple(specs)
         self.fixed: Fixed | None = None
         """One opponent more, that never changes; whoever drives the world sets it."""
-        self._sides, self._arenas = np.array(sides), arenas
+        self._sides, self._everywhere = np.array(sides), arenas if everywhere is None else everywhere
         self._steps, self._entered = 0, -1
         self._drawn: dict[str, torch.Tensor] = {
             "opponent": torch.full((arenas,), LATEST, dtype=torch.int64),  # its number in the pool
@@ -146,22 +169,15 @@ class SelfPlay:
                 after[own] = theirs.state
         return Decision(action, after, decision.extras)
 
-    def rate(self, arenas: I64, leads: Sequence[float]) -> list[tuple[float, int] | None]:
-        """Take in how the games of these arenas ended, each by how much the first side won.
-
-        Returns for each the learner's rating after it and the opponent's step (-1 for the fixed one), None where the
-        game does not count.
-        """
-        rated: list[tuple[float, int] | None] = [None] * len(arenas)
-        counted = [i for i, arena in enumerate(arenas.tolist()) if self._rated[arena]]
-        games = []
-        for i in counted:
-            arena = arenas[i]
-            ahead = np.sign(leads[i]) * (1.0 if self._side[arena] else -1.0)
-            games.append((int(self._opponent[arena]), 0.5 + 0.5 * float(ahead)))
-        for i, (opponent, _), elo in zip(counted, games, self.pool.rate(games), strict=True):
-            rated[i] = elo, LATEST if opponent == self.pool.fixed else int(self.pool.taken[opponent])
-        return rated
+    def games(self, arenas: I64, leads: Sequence[float]) -> list[Game | None]:
+        """Return the games of these arenas, each by how much the first side won; None where one is not rated."""
+        games: list[Game | None] = []
+        for arena, ahead in zip(arenas.tolist(), leads, strict=True):
+            slot = int(self._opponent[arena])
+            points = 0.5 + 0.5 * float(np.sign(ahead) * (1.0 if self._side[arena] else -1.0))
+            step = LATEST if slot in (LATEST, self.pool.fixed) else int(self.pool.taken[slot])
+            games.append(Game(slot, points, step) if self._rated[arena] else None)
+        return games
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -174,7 +190,7 @@ class SelfPlay:
         if any(part.valid is not None for part in parts):
             valid &= _joined([np.ones(len(p.reward), bool) if p.valid is None else p.valid for p in parts])
         self.learner.observe(Experience(**joined, valid=valid, extras=parts[0].extras))
-        self._steps += self._arenas
+        self._steps += self._everywhere
 
     def learn(self, progress: float) -> Iterator[None]:
         """Update the learner."""
@@ -213,6 +229,14 @@ class SelfPlay:
         """Return the states of the learner, of the pool, and who plays whom in every arena."""
         own = prefixed("game", copies(self._parts()))
         return prefixed("learner", self.learner.state()) | prefixed("pool", self.pool.state()) | own
+
+    def share_out(self, states: Sequence[State], rank: int, size: int) -> None:
+        """Go on as process `rank` of `size` where another number stopped; every arena draws a new opponent."""
+        assert isinstance(self.learner, SharesOut)
+        self.learner.share_out([under("learner", state) for state in states], rank, size)
+        self.pool.load_state(under("pool", states[0]))
+        game = under("game", states[0])
+        self._steps, self._entered = int(game["steps"]), int(game["entered"])
 
     def load_state(self, state: State) -> None:
         """Continue exactly where `state` was taken."""

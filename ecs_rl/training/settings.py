@@ -71,9 +71,13 @@ class TrainingSettings:
     threads: Natural = 0
     """Threads for physics and learning; 0 takes two, or one where there is only one core."""
     workers: Count = 1
-    """Processes that train together, here or on the cluster at --ray (needs ray); 1 is this one alone."""
+    """Processes that train together, here or on the cluster at --ray; 1 is this one alone."""
+    arenas_per_worker: Natural = 0
+    """Arenas of each process, in place of --arenas; 0 shares --arenas out."""
+    backend: Annotated[str, arg(metavar="gloo|...", help_behavior_hint="")] = "gloo"
+    """The backend of torch.distributed by which processes add up gradients."""
     ray: Annotated[str, arg(metavar="ADDRESS", help_behavior_hint="")] = ""
-    """With --workers or --sweep: the Ray cluster to use, such as 10.0.0.1:6379 or auto; without it this machine."""
+    """With --workers or --sweep: the Ray cluster to use, such as 10.0.0.1:6379 or auto (needs ray)."""
 
     @property
     def plateau(self) -> int:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from ecs_rl.agents.base import Agent, Restartable, State
+from ecs_rl.agents.base import Agent, Restartable, SharesOut, State
 from ecs_rl.agents.state import under
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats
 
@@ -69,6 +69,12 @@ class Team:
         """Hand every agent its part."""
         for agent in self.agents:
             agent.load_state(under(agent.spec.name, state))
+
+    def share_out(self, states: Sequence[State], rank: int, size: int) -> None:
+        """Let every agent go on with its part of what another number of processes saved."""
+        for agent in self.agents:
+            assert isinstance(agent, SharesOut)
+            agent.share_out([under(agent.spec.name, state) for state in states], rank, size)
 
     def parameters_sha256(self) -> str:
         """Return the SHA-256 over all agents' own, in the order of the policies."""

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ecs_rl.agents.base import Agent, LearnsOffline
-from ecs_rl.errors import CommandError, EcsRlError
+from ecs_rl.errors import EcsRlError
 from ecs_rl.records import ELO, END, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE, Change
 from ecs_rl.session import EndedBy, Extra, Last, RollingMean, StatsTracker, TrainingSession
@@ -20,6 +20,7 @@ from ecs_rl.training.exact_resume import surroundings
 from ecs_rl.training.live_settings import LiveSettings
 from ecs_rl.training.matches import Match
 from ecs_rl.training.settings import TrainingSettings
+from ecs_rl.training.together import Together
 from ecs_rl.training_stages.evaluate import Evaluate
 from ecs_rl.training_stages.film import Film
 from ecs_rl.training_stages.learn import Learn
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ecs_rl.runs import TrainingRun
-    from ecs_rl.training.together import Group
 
 
 class Filming(Protocol):
@@ -74,8 +74,8 @@ class Training:
     filming: Filming | None = None
     stop: str = ""
     """Why to stop as soon as it can be saved; empty goes on."""
-    group: Group | None = None
-    """The processes that train together, None for one alone."""
+    together: Together | None = None
+    """The share of this process where several train together, None for one alone."""
     reloads: bool = False
     """It stops only to go on with its scene as the file is now."""
     left_at: str = ""
@@ -93,8 +93,8 @@ class Training:
             self.match.begin(self.world)
         self.lessons.begin(self.world, self_play=self.match is not None)
         self.live = LiveSettings(self.agents, self.world)
-        if self.group is not None:
-            self.group.join(self)
+        if self.together is not None:
+            self.together.join(self)
 
     def write_to(self, run: TrainingRun) -> Self:
         """Write this training to a run from now on, and return it."""
@@ -119,19 +119,20 @@ class Training:
         for change in () if first else self.live.due(self.session.total_steps):
             self._change(change)
         if not first:
-            self.lessons.advance()
+            if self.together is None:
+                self.lessons.advance(self.lessons.due)
             if self.is_offline:
                 self._study()
                 first = "learn"  # the stages before it play, and nothing happens in the arenas
         for name in self.world.slices(first):
-            leaves = self.stop and not self.reloads and self.group is None
+            leaves = self.stop and not self.reloads and self.together is None
             if leaves and self.world.stages[name].can_leave:
                 self.left_at = name
                 break
             yield
         self.seconds = perf_counter() - self.metrics_schedule.began
-        if self.group is not None:
-            yield from self.group.do_what_was_asked(self)
+        if self.together is not None:
+            yield from self.together.do_what_was_asked()
 
     @property
     def is_offline(self) -> bool:
@@ -151,8 +152,6 @@ class Training:
 
         A training with the same changes at the same steps comes to the same bits.
         """
-        if self.group is not None:
-            raise CommandError("several processes change a setting at the same step only: use --changes")
         self._change(Change(self.session.total_steps, name, value))
 
     def _change(self, change: Change) -> None:
@@ -185,8 +184,8 @@ class Training:
     @property
     def done(self) -> bool:
         """Whether there is nothing more to do."""
-        if self.group is not None:  # all processes at the same tick
-            return self.group.stops or self.session.is_done or self.on_plateau or self.solved_as_asked
+        if self.together is not None:  # all processes at the same tick
+            return self.together.stops or self.session.is_done or self.on_plateau or self.solved_as_asked
         if self.stop or self.left_at:
             return bool(self.stop)
         return self.complete or self.solved_as_asked
@@ -251,7 +250,7 @@ class Training:
         if self.session.total_steps <= self.evaluation.taken_at:
             return
         for _ in evaluate.timed(evaluate.hold()):
-            if self.stop and evaluate.can_leave and self.group is None:
+            if self.stop and evaluate.can_leave and self.together is None:
                 return
             yield
 

@@ -58,7 +58,8 @@ class Evaluate(LongStage):
         for agent in evaluation.trend.add_own(report.returns, steps):
             if elo is None and agent in self.agents:  # the sides of self-play are one learner
                 training.save_best_of(agent)
-        spread, training_mean, unlike = training.evaluated_spread(), training.trained(), newest or elo is not None
+        spread, unlike = training.evaluated_spread(), newest or elo is not None
+        training_mean = self.world.callbacks.trained(training.trained())
         is_best = evaluation.trend.add(
             evaluation.last, spread, training_mean, mean_return=report.mean_return, newest=unlike
         )

@@ -20,12 +20,15 @@ class Tally(Stage):
 
     def run(self) -> None:
         """Pass on the episodes that ended in this tick, with the ratings of self-play."""
-        callbacks = self.world.callbacks
-        records = callbacks.gather(records_of(self.world, self.finished))
+        callbacks, training = self.world.callbacks, self.session.training
+        records = records_of(self.world, self.finished)
         if records:
-            records = callbacks.rate(records)
-            self.session.training.take(records)
-            callbacks.teach(records)
+            records = callbacks.note(records)
+        for steps, ended in callbacks.gather(training.total_steps, records):
+            rated = callbacks.rate(ended)
+            training.take(rated, steps)
+            callbacks.teach(rated)
+        callbacks.agree()
 
 
 def records_of(world: World, done: Finished) -> list[EpisodeRecord]:

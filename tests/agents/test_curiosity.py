@@ -26,7 +26,7 @@ def test_what_was_seen_often_pays_less_than_what_is_new() -> None:
     g = torch.Generator().manual_seed(0)
     curiosity = Curiosity(3, 1.0, torch.Generator().manual_seed(1))
     for _ in range(400):
-        curiosity.learn(torch.randn(64, 3, generator=g), 1e-3)
+        curiosity.learn([torch.randn(64, 3, generator=g)], 1e-3)
     usual, new = torch.randn(200, 3, generator=g), torch.randn(20, 3, generator=g) + 4.0
     bonus = bonus_of(curiosity, torch.cat([usual, new]))
     assert bonus[200:].mean() > bonus[:200].mean() + 1.0
@@ -52,7 +52,7 @@ def test_the_predictors_gradient_is_that_of_the_mean_square() -> None:
             h = h @ weights[f"novelty/{i}.weight"].T + weights[f"novelty/{i}.bias"]
             h = h.relu() if i < 2 else h
         (h - part).square().mean().backward()  # type: ignore[no-untyped-call]
-    curiosity.learn(x, 0.0)
+    curiosity.learn([x], 0.0)
     for name, weight in weights.items():
         torch.testing.assert_close(curiosity._learns.grad[name], weight.grad, rtol=1e-4, atol=1e-6)
 

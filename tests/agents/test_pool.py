@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,11 +12,12 @@ import torch
 from agents_helpers import CHOICES, some_observation
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ecs_rl.agents import ActMode, Agent, Decision, Experience, PPOConfig, make_agent
 from ecs_rl.errors import CheckpointError
 from ecs_rl.training.pool import EMPTY, START, K, Pool
-from ecs_rl.training.self_play import DRAWS, LATEST, PoolSettings, SelfPlay
+from ecs_rl.training.self_play import DRAWS, LATEST, Game, PoolSettings, SelfPlay
 
 ARENAS = 6
 SMALL = PPOConfig(rollout=4, epochs=2, minibatch=16, hidden=(8,))
@@ -61,9 +63,16 @@ def tick(both: SelfPlay, data: np.random.Generator, episode: np.ndarray) -> tupl
     both.observe(told)
     for _ in both.learn(0.0):
         pass
-    both.rate(np.flatnonzero(over), data.normal(size=int(over.sum())).tolist())
+    rate(both, np.flatnonzero(over), data.normal(size=int(over.sum())).tolist())
     episode[over] += 1
     return seen, decided
+
+
+def rate(both: SelfPlay, arenas: NDArray[np.int64], leads: Sequence[float]) -> list[Game | None]:
+    """Rate the games of these arenas that count, and return all."""
+    games = both.games(arenas, leads)
+    both.pool.rate([(game.slot, game.points) for game in games if game is not None])
+    return games
 
 
 # --- ratings ----------------------------------------------------------------------------------------------------------
@@ -214,13 +223,12 @@ def test_a_game_counts_for_the_side_that_the_learner_played_and_only_against_who
         both.pool.admit(agent(slot).policy_state(), steps)
     both._opponent[:], both._side[:] = [LATEST, 0, 1, 1, 2, 2], [0, 1, 1, 0, 0, 1]
     both._rated[:] = [False, True, True, True, True, False]
-    told = both.rate(np.arange(ARENAS), [1.0, 2.0, -3.0, -4.0, 0.0, 5.0])
-    assert [each and each[1] for each in told] == [None, 0, 5, 5, 10, None]
+    games = rate(both, np.arange(ARENAS), [1.0, 2.0, -3.0, -4.0, 0.0, 5.0])
+    assert [game and game.step for game in games] == [None, 0, 5, 5, 10, None]
     ratings = both.pool.ratings
     assert ratings[0] < START, "the first side won, and the learner played it"
     assert ratings[1] == pytest.approx(START, abs=K), "won once and lost once"
     assert ratings[2] > START, "drawn, by somebody who is worth less by now"
-    assert told[-2] == (both.elo, 10)
 
 
 def test_a_game_whose_opponent_left_the_pool_does_not_count() -> None:
@@ -231,7 +239,7 @@ def test_a_game_whose_opponent_left_the_pool_does_not_count() -> None:
     both._steps = ARENAS
     both.begin(episode, draw_of(episode))
     assert not both._rated.any()
-    assert both.rate(np.arange(ARENAS), data.normal(size=ARENAS).tolist()) == [None] * ARENAS
+    assert rate(both, np.arange(ARENAS), data.normal(size=ARENAS).tolist()) == [None] * ARENAS
     assert both.elo == START
 
 

@@ -19,7 +19,18 @@ FLOORS = {
         *("environments", "loading"),
     ),
     "learning": (
-        *("agents", "runs", "pilots", "session", "testing", "training_stages", "schedule", "worlds", "training"),
+        *(
+            "distributed",
+            "agents",
+            "runs",
+            "pilots",
+            "session",
+            "testing",
+            "training_stages",
+            "schedule",
+            "worlds",
+            "training",
+        ),
     ),
     "app": ("viewer", "adapters", "cli", "tasks", "many", "commands"),
 }

@@ -154,9 +154,9 @@ def test_components_are_data_only() -> None:
 def test_torch_stays_with_the_agents_and_checkpoints() -> None:
     found = {named(path) for path in FILES if "torch" in imports(path, always_only=True)}
     assert found
-    alone = ("exact_resume.py", "together.py", "self_play.py", "pool.py")  # states of agents, saved and shared
+    alone = ("exact_resume.py", "self_play.py", "pool.py")  # states of agents, saved and shared
     files = (*(f"ecs_rl/training/{name}" for name in alone), "ecs_rl/pilots/torch_policy.py")
-    assert outside(found, "ecs_rl/agents/", "ecs_rl/runs/", "ecs_rl/testing/", *files) == set()
+    assert outside(found, "ecs_rl/agents/", "ecs_rl/distributed/", "ecs_rl/runs/", "ecs_rl/testing/", *files) == set()
 
 
 @pytest.mark.parametrize("folder", ["agents/config.py", "agents/make.py", "agents/base.py"])

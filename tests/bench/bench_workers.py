@@ -1,8 +1,12 @@
-"""What several processes cost and bring: `python tests/bench/bench_workers.py [--scene balance] [--arenas 1024]`.
+"""What two processes bring: `python tests/bench/bench_workers.py [--scene balance] [--arenas 1024]`.
 
-The same training by one thread, by two, and by two processes of one thread each, by turns; the fastest of each counts,
-and where nothing collides all come to the same parameters. Then a model of more cores and machines, fed by what was
-measured: it says what it takes for granted, and nothing of it was run.
+Two workers of one thread against two independent trainings of one thread side by side, which is the limit of a machine
+of two cores: with as many arenas for each worker as each training has, and with half as many. Both sides run by turns,
+the median of the ratios counts. Then what messages took, the time to start, and a model of more machines, fed by what
+was measured.
+
+`python tests/bench/bench_workers.py --solve lander walker racer` prints in how many steps one, two and four processes
+solve scenes by their recipes, several seeds each.
 """
 
 from __future__ import annotations
@@ -10,252 +14,159 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import numpy as np
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-from torch._C._distributed_c10d import TCPStore
-
-from ecs_rl.agents.actor_critic import MOST_PARTS, parts_of
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.ppo import PPO
 from ecs_rl.loading import load_scene
-from ecs_rl.training.mesh import HEAD, Link, Meeting, Mesh, address_of, listening
+from ecs_rl.session.bootstrap import summary
 from ecs_rl.world import policy_specs
 
 ROOT = Path(__file__).resolve().parents[2]
-WAYS = {
-    "one thread": ("--threads", "1"),
-    "two threads": ("--threads", "2"),
-    "two processes": ("--threads", "1", "--workers", "2"),
-}
-EVERYWHERE = ("decide", "record", "tally", "evaluate", "snapshot", "write")
-"""Stages that every process has for all arenas; all others but learning are of its own arenas."""
-ALONE = 0.06
-"""Share of learning that is no job of a part of a minibatch (measured by a profile of one thread)."""
-LOCKED = 0.10
-"""Share of such a job that holds Python's lock: what a job of half as many rows takes beyond half of the time."""
-MACHINES = (1.5e-4, 1.0e9)
-"""Seconds and bytes a second of a message between two machines, for granted (10 Gbit/s Ethernet)."""
+NEVER = "1000M"
+MACHINES = (4, 8, 16, 32, 64, 128)
+LATENCY, BANDWIDTH = 5e-5, 1.25e9
+"""Seconds and bytes a second between two machines, taken for granted (10 Gbit/s Ethernet)."""
+Facts = dict[str, Any]
 
 
-def trained(scene: str, flags: list[str]) -> dict[str, Any]:
-    """Return what `train.py` tells of a training with these flags."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "train.py", scene, *flags, "--runs", folder, "--json"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+def command(scene: str, folder: str, *flags: object) -> list[str]:
+    """Return a training of one thread that is never evaluated."""
+    never = ("--eval-every", NEVER, "--checkpoint-every", NEVER, "--eval-episodes", 1, "--threads", 1)
+    return [sys.executable, "train.py", scene, *map(str, (*never, *flags)), "--runs", folder, "--json"]
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
-
-
-def message_times(sizes: list[int]) -> dict[str, list[float]]:
-    """Return the seconds that two processes take to tell each other so many bytes: by connections, and by gloo."""
-    spawn = mp.get_context("spawn")
-    pipe, theirs = spawn.Pipe()
-    own, host = listening("127.0.0.1"), TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
-    other = spawn.Process(target=_other, args=(theirs, address_of(own), host.port, sizes))
-    other.start()
-    meeting = Meeting([address_of(own), pipe.recv()])
-    pipe.send(meeting)
-    found = _tell(0, own, meeting, host, sizes)
-    other.join()
-    return found
-
-
-def _other(pipe: Any, address: tuple[str, int], port: int, sizes: list[int]) -> None:
-    own = listening(address[0])
-    pipe.send(address_of(own))
-    _tell(1, own, pipe.recv(), TCPStore("127.0.0.1", port, 2, is_master=False), sizes)
-
-
-def _tell(rank: int, own: Any, meeting: Meeting, store: Any, sizes: list[int]) -> dict[str, list[float]]:
-    torch.set_num_threads(1)
-    mesh = Mesh.connect(rank, own, meeting, 60.0)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    here = [_timed(partial(mesh.gather, bytes(size))) for size in sizes]
-    tensors = [torch.zeros(size, dtype=torch.uint8) for size in sizes]
-    gloo = [_timed(partial(dist.all_gather, [each.clone(), each.clone()], each)) for each in tensors]
-    dist.destroy_process_group()
-    mesh.close()
-    return {"connections": here, "gloo": gloo}
-
-
-def _timed(talk: Callable[[], object]) -> float:
-    """Return the median seconds of a message between spells of work, as there are in a training."""
-    numbers, took = torch.ones(200, 200), []
-    for _ in range(300):
-        until = time.perf_counter() + 5e-4
-        while time.perf_counter() < until:
-            torch.mm(numbers, numbers)
-        began = time.perf_counter()
-        talk()
-        took.append(time.perf_counter() - began)
-    return float(np.median(took))
-
-
-def link_seconds(others: int = 16) -> float:
-    """Return what each further process costs that a message goes to, its own time to answer left out."""
-    pairs = [socket.socketpair() for _ in range(others)]
-    mesh = Mesh(0, [Link(rank, mine) for rank, (mine, _) in enumerate(pairs, 1)], 60.0)
-    took, message = [], bytes(1000)
-    for _ in range(300):
-        for _, theirs in pairs:
-            theirs.sendall(len(message).to_bytes(HEAD, "little") + message)
-        began = time.perf_counter()
-        mesh.gather(message)
-        took.append(time.perf_counter() - began)
-        for _, theirs in pairs:
-            theirs.recv(HEAD + len(message), socket.MSG_WAITALL)
-    mesh.close()
-    return float(np.median(took)) / others
-
-
-# --- the model --------------------------------------------------------------------------------------------------------
+def trained(*commands: list[str]) -> list[Facts]:
+    """Return what these trainings say at their ends, which run side by side."""
+    options: dict[str, Any] = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(words, **options) for words in commands]
+    facts = []
+    for process in running:
+        out, err = process.communicate()
+        if process.returncode:
+            raise SystemExit(err[-2000:])
+        facts.append(json.loads(out.splitlines()[-1]))
+    return facts
 
 
 @dataclass(frozen=True)
-class Model:
-    """One tick of a training, and its share of an update, in seconds and bytes."""
+class Way:
+    """Two workers against two trainings of as many arenas as each worker has."""
 
+    name: str
     arenas: int
-    simulate: float
-    """Physics, which threads share out too."""
-    own: float
-    """Senses, rules, respawning, systems: of an arena only its own process has them, on one thread."""
-    common: float
-    """All else, which every process has for all arenas."""
-    jobs: float
-    """Learning, as jobs of parts of minibatches."""
-    alone: float
-    """Learning besides."""
-    parts: int
-    """Parts of a minibatch."""
-    minibatches: float
-    """A tick."""
-    seen: int
-    """Bytes that a tick gathers of all arenas."""
-    gradient: int
-    """Bytes of the gradient of one part."""
-
-    def larger(self, times: int) -> Model:
-        """Return the model of so many times the arenas, and minibatches as much larger."""
-        seconds = {name: getattr(self, name) * times for name in ("simulate", "own", "common", "jobs", "alone")}
-        parts, arenas = min(MOST_PARTS, self.parts * times), self.arenas * times
-        return replace(self, **seconds, arenas=arenas, parts=parts, seen=self.seen * times)
-
-    def by_threads(self, threads: int) -> float:
-        """Return the seconds of a tick: jobs by turns, and none faster than Python's lock lets them be."""
-        rounds = math.ceil(2 * self.parts / threads) / (2 * self.parts)
-        simulated = self.simulate / max(1, min(threads, self.arenas // 128))
-        return simulated + self.own + self.common + self.alone + max(self.jobs * rounds, self.jobs * LOCKED)
-
-    def by_processes(self, processes: int, message: tuple[float, float, float]) -> float:
-        """Return the seconds of a tick by processes of one thread: a message a tick, and one a minibatch.
-
-        A message goes from each to all others, one after the other; all are under way at once.
-        """
-        delay, rate, link = message
-        others = processes - 1
-        one = delay + others * link if others else 0.0
-        tick = one + self.seen * others / processes / rate
-        update = self.minibatches * (one + self.parts * self.gradient * others / processes / rate)
-        shared = math.ceil(2 * self.parts / processes) / (2 * self.parts)
-        return (self.simulate + self.own) / processes + self.jobs * shared + self.common + self.alone + tick + update
+    """Of each worker, and of each training."""
+    minibatch: int
+    """Rows of each worker's part of a minibatch, and of each training's."""
+    limit: float
+    """The ratio that is asked for."""
 
 
-def model_of(scene: str, told: dict[str, Any], arenas: int, config: PPOConfig) -> Model:
-    """Return the model of a training that one thread has run."""
-    ticks, seconds = told["steps"] / arenas, told["seconds_in"]
-    spec = next(iter(policy_specs(load_scene(scene).describe()).values()))
-    inputs = len(spec.observations)
-    gradient = sum(math.prod(shape) for shape in PPO.shapes(spec, config).values()) * 4
-    learn = seconds["learn"] / ticks
-    return Model(
-        arenas=arenas,
-        simulate=seconds["simulate"] / ticks,
-        own=sum(took for name, took in seconds.items() if name not in (*EVERYWHERE, "simulate", "learn")) / ticks,
-        common=sum(seconds[name] for name in EVERYWHERE) / ticks,
-        jobs=learn * (1 - ALONE),
-        alone=learn * ALONE,
-        parts=len(parts_of(min(config.minibatch, config.rollout * arenas))),
-        minibatches=config.epochs * max(1, arenas * config.rollout // config.minibatch) / config.rollout,
-        seen=arenas * (4 * (2 * inputs + 2) + 4),
-        gradient=gradient,
-    )
+def compared(scene: str, way: Way, steps: int, rounds: int) -> Facts:
+    """Return the facts of the workers' last run, and print the ratio."""
+    ratios, facts = [], Facts()
+    ppo = ("--ppo.rollout", 32, "--ppo.epochs", 4, "--ppo.hidden", 64, 64, "--ppo.activation", "tanh")
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            own = (*ppo, "--arenas", way.arenas, "--ppo.minibatch", way.minibatch, "--steps", steps)
+            pair = trained(*(command(scene, folder, *own, "--seed", seed) for seed in (0, 1)))
+            whole = (*ppo, "--arenas", 2 * way.arenas, "--ppo.minibatch", 2 * way.minibatch, "--steps", 2 * steps)
+            (facts,) = trained(command(scene, folder, *whole, "--workers", 2))
+        limit = sum(training["steps_per_second"] for training in pair)
+        ratios.append(facts["steps_per_second"] / limit)
+        print(f"  {way.name}: pair {limit:,.0f} steps/s, workers {facts['steps_per_second']:,.0f}: {ratios[-1]:.2f}")
+    print(f"  {way.name}: {median(ratios):.2f} of the pair (asked for: {way.limit})")
+    return facts
 
 
-def show(scene: str, model: Model, here: tuple[float, float, float]) -> None:
-    """Print what the model makes of more cores and machines."""
-    alone = model.by_threads(1)
-    print(f"\nA model of {scene}, {model.arenas} arenas, times one thread ({model.arenas / alone:,.0f} steps/s):")
-    print("| | threads | processes of one machine | processes, a machine each |")
-    print("|---|---|---|---|")
-    for count in (2, 4, 8, 16, 64, 100):
-        ways = (
-            model.by_threads(count),
-            model.by_processes(count, here),
-            model.by_processes(count, (*MACHINES, here[2])),
-        )
-        print(f"| {count} | {' | '.join(f'{alone / way:.1f}' for way in ways)} |")
+def say_what_messages_took(facts: Facts, way: Way, config: PPOConfig) -> tuple[float, float]:
+    """Print it; return the seconds of an update, and of a message in it."""
+    updates = facts["steps"] / (2 * way.arenas * config.rollout)
+    share = facts["seconds_gathering"] / facts["seconds"]
+    each = facts["seconds_gathering"] / facts["messages"]
+    print(f"  messages: {share:.0%} of the time, {each * 1e6:.0f} us each with the waiting for each other, ", end="")
+    print(f"{facts['messages'] / updates:.1f} and {facts['bytes_sent'] / updates / 1e3:,.0f} kB an update")
+    return facts["seconds"] / updates, each
+
+
+def say_how_long_it_takes_to_start(scene: str) -> None:
+    """Print the seconds of a training of one tick, by one process and by two."""
+    took = []
+    for workers in (1, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.perf_counter()
+            trained(command(scene, folder, "--arenas", 64, "--steps", 64, "--workers", workers))
+            took.append(time.perf_counter() - began)
+    print(f"  one tick, start and end included: {took[0]:.1f} s by one process, {took[1]:.1f} by two")
+
+
+def say_what_a_model_makes_of_it(update: float, gradient: int, minibatches: int) -> None:
+    """Print the speed-up of K machines: K u / (u + m (2 (K - 1) l + 2 g (K - 1) / (K b))).
+
+    An update takes u seconds of a worker's own work and adds up m gradients of g bytes in a ring, whose 2 (K - 1) steps
+    take the latency l each; every byte goes around twice, at b bytes a second.
+    """
+    work = f"{update:.2f} s of work and {minibatches} gradients of {gradient / 1e3:.0f} kB an update"
+    print(f"  a model of K machines, {work}:")
+    for count in MACHINES:
+        one = 2 * (count - 1) * LATENCY + 2 * gradient * (count - 1) / (count * BANDWIDTH)
+        print(f"    {count:4}: {count * update / (update + minibatches * one):6.1f} times one")
+
+
+def say_when_it_is_solved(scene: str, seeds: int) -> None:
+    """Print a row of a table: by one, two and four processes, how many seeds solve a scene and in how many steps."""
+    cells = []
+    for workers in (1, 2, 4):
+        steps = list[float]()
+        for seed in range(seeds):
+            with tempfile.TemporaryDirectory() as folder:
+                words = [sys.executable, "train.py", scene, "--until-solved", "--threads", "1", "--seed", str(seed)]
+                (facts,) = trained([*words, "--workers", str(workers), "--runs", folder, "--json"])
+            steps += [facts["solved_step"]] if facts["solved_step"] is not None else []
+        mean = summary(steps)
+        in_words = "" if mean is None else f", {mean.mean:,.0f} ({mean.low:,.0f} to {mean.high:,.0f})"
+        cells.append(f"{len(steps)} of {seeds}{in_words}")
+    print(f"| `{scene}` | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
-    """Print rates, their ratios, the share of gathering, and the model."""
+    """Print ratios, messages, the start, and the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scene", default="balance")
     parser.add_argument("--arenas", type=int, default=1024)
-    parser.add_argument("--steps", default="2M")
     parser.add_argument("--minibatch", type=int, default=8192)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--solve", nargs="*", default=())
+    parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
-    config = PPOConfig(rollout=32, epochs=4, minibatch=asked.minibatch, hidden=(64, 64), activation="tanh")
-    flags = ["--arenas", asked.arenas, "--steps", asked.steps, "--ppo.rollout", 32, "--ppo.epochs", 4]
-    flags += ["--ppo.minibatch", asked.minibatch, "--ppo.hidden", 64, 64, "--ppo.activation", "tanh"]
-    fastest: dict[str, dict[str, Any]] = {}
-    for _ in range(asked.rounds):
-        for name, way in WAYS.items():
-            told = trained(asked.scene, [*map(str, flags), *way])
-            if name not in fastest or told["seconds"] < fastest[name]["seconds"]:
-                fastest[name] = told
-    print(f"{asked.scene}, {asked.arenas} arenas, PPO 4 epochs 64x64 tanh, minibatches of {asked.minibatch}:")
-    for name, told in fastest.items():
-        gathered = f", gathering {told['seconds_gathering'] / told['seconds']:.0%}" if "processes" in name else ""
-        times = told["steps_per_second"] / fastest["one thread"]["steps_per_second"]
-        print(f"  {name}: {told['steps_per_second']:,.0f} steps/s, {times:.2f} times one thread{gathered}")
-    two = [fastest[name]["steps_per_second"] for name in ("two processes", "two threads")]
-    print(f"  two processes are {two[0] / two[1]:.2f} times as fast as two threads")
-    if not load_scene(asked.scene).describe().collides:
-        assert len({told["params_sha256"] for told in fastest.values()}) == 1, "the ways came to different parameters"
-    model = model_of(asked.scene, fastest["one thread"], asked.arenas, config)
-    sizes = [64, 20_000, 1 << 20]
-    times = message_times(sizes)
-    for engine, (small, usual, large) in times.items():
-        took = f"{small * 1e6:.0f} us, of 20 kB {usual * 1e6:.0f}, of 1 MB {large * 1e6:,.0f}"
-        print(f"  a message between two busy processes by {engine}: {took}")
-    print(f"  by connections is {times['gloo'][1] / times['connections'][1]:.0f} times as fast as by gloo (20 kB)")
-    small, _, large = times["connections"]
-    here = small, (1 << 20) / max(1e-9, large - small), link_seconds()
-    print(f"  a further process costs a message {here[2] * 1e6:.0f} us")
-    for more in (1, 16):
-        show(asked.scene, model.larger(more), here)
-    thought = [model.by_threads(1) / way for way in (model.by_threads(2), model.by_processes(2, here))]
-    one = fastest["one thread"]["steps_per_second"]
-    print(f"Of two threads it thinks {thought[0]:.2f}, and {two[1] / one:.2f} were measured; ", end="")
-    print(f"of two processes {thought[1]:.2f}, and {two[0] / one:.2f} were.")
+    if asked.solve:
+        print("| scene | one process: solved, steps | two | four |\n|---|---|---|---|")
+        for scene in asked.solve:
+            say_when_it_is_solved(scene, asked.seeds)
+        return
+    scene, arenas, minibatch = asked.scene, asked.arenas, asked.minibatch
+    config = PPOConfig(rollout=32, epochs=4, minibatch=minibatch, hidden=(64, 64), activation="tanh")
+    ways = (
+        Way(f"{arenas:,} arenas each", arenas, minibatch, 0.92),
+        Way(f"{arenas:,} arenas in all", arenas // 2, minibatch // 2, 0.85),
+    )
+    print(f"{scene}, PPO with 4 epochs, 64x64 tanh, minibatches of {minibatch:,} rows for each worker:")
+    for way in ways:
+        facts = compared(scene, way, asked.steps, asked.rounds)
+        update, message = say_what_messages_took(facts, way, config)
+        (spec,) = list(policy_specs(load_scene(scene).describe()).values())[:1]
+        gradient = 4 * sum(map(math.prod, PPO.shapes(spec, config).values()))
+        minibatches = config.epochs * math.ceil(way.arenas * config.rollout / way.minibatch)
+        say_what_a_model_makes_of_it(update - minibatches * message, gradient, minibatches)
+    say_how_long_it_takes_to_start(scene)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ import pytest
 from ecs_rl.agents import make_agent
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
+from ecs_rl.distributed.group import Group
 from ecs_rl.loading import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import Evaluator, play_episodes
-from ecs_rl.training.mesh import Mesh
 from ecs_rl.training.policies import deciding
-from ecs_rl.training.together import Group
+from ecs_rl.training.together import Together
 from ecs_rl.world import policy_specs
 
 SEEDS = range(10_000, 10_007)
@@ -30,23 +30,20 @@ def agents_of(scene: str, **settings: object) -> dict[str, Agent]:
     return agents
 
 
-class Deaf(Mesh):
-    """The connections of one of several processes that hears nothing of the others."""
+class Deaf(Group):
+    """One of several processes that hears nothing of the others."""
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
 
-    def gather(self, message: bytes) -> list[memoryview]:
-        return [memoryview(message)]
-
 
 def shares(scene: str, agents: dict[str, Agent], size: int) -> list[list[EpisodeRecord]]:
-    return [share(Group(Deaf(rank, size), arenas=size), scene, agents) for rank in range(size)]
+    return [share(Together(Deaf(rank, size), arenas=size), scene, agents) for rank in range(size)]
 
 
-def share(group: Group, scene: str, agents: dict[str, Agent]) -> list[EpisodeRecord]:
-    evaluator = Evaluator(load_scene(scene), group.greedy(agents))
-    playing = group.evaluate(evaluator, SEEDS)
+def share(together: Together, scene: str, agents: dict[str, Agent]) -> list[EpisodeRecord]:
+    evaluator = Evaluator(load_scene(scene), together.greedy(agents))
+    playing = together.evaluate(evaluator, SEEDS)
     try:
         while True:
             next(playing)

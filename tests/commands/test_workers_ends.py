@@ -1,170 +1,187 @@
-"""How a training of several processes ends: by a signal, by the death of one of them, or beside another training."""
+"""How a training of several processes ends: by a signal, by the death of one of them, or by a mistake in one."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from process_groups import start_group
-from test_workers import BALANCE, MARK, command, trained, workers_of
+from small_learners import PPO
+from worker_runs import (
+    BALANCE,
+    ended,
+    nobody_stays,
+    same_run,
+    saved,
+    started,
+    trained,
+    wait_until,
+    workers_of,
+)
 
-LONG = (*BALANCE, "--schedule-steps", "1M")
+from ecs_rl.cli.command_settings import TrainSettings
+from ecs_rl.cli.plan import Plan
+from ecs_rl.cli.process import Answer
+from ecs_rl.errors import WorkerLostError
+from ecs_rl.loading import load_scene
+from ecs_rl.tasks import workers
 
-
-def started(folder: Path, *flags: str) -> subprocess.Popen[str]:
-    return start_group(command(folder, *flags), {**os.environ, MARK: str(folder)})
-
-
-def saved(folder: Path, process: subprocess.Popen[str]) -> Path:
-    """Wait for the second checkpoint of the only run in this folder."""
-    deadline = time.monotonic() + 400
-    while time.monotonic() < deadline and process.poll() is None:
-        if found := list(folder.glob("balance/v1/*/checkpoints/step_4096.safetensors")):
-            return found[0].parents[1]
-        time.sleep(0.05)
-    process.kill()
-    raise AssertionError(process.communicate()[1][-2000:])
-
-
-def stay(folder: Path) -> list[int]:
-    """Return the workers that are still there after a while, as they should not be without the first process."""
-    deadline = time.monotonic() + 60
-    while list(workers_of(str(folder))) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return list(workers_of(str(folder)))
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
+LONG = (*BALANCE, *PPO, "--schedule-steps", "1M", "--workers", "2")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_to_all_of_them_saves_and_the_run_goes_on_to_what_an_undisturbed_one_learns(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
+    running = started(tmp_path, *LONG, "--steps", "1M")
     run = saved(tmp_path, running)
     os.killpg(running.pid, number)
-    stdout, stderr = running.communicate(timeout=300)
+    told, stderr = ended(running)
     assert running.returncode == 0, stderr[-2000:]
-    told = json.loads(stdout.splitlines()[-1])
     assert told["status"] == "interrupted"
     assert f"{number.name}: saving after this tick" in stderr
     assert "Traceback" not in stderr
-    assert not stay(tmp_path)
+    assert nobody_stays(tmp_path)
     steps = str(told["steps"] + 4096)
-    alone = trained(tmp_path / "alone", *LONG, "--steps", steps)
-    on = trained(tmp_path, *LONG, "--steps", steps, "--resume", str(run), "--workers", "2")
-    assert on["params_sha256"] == alone["params_sha256"]
+    straight = trained(tmp_path / "straight", *LONG, "--steps", steps)
+    assert same_run(trained(tmp_path, *LONG, "--steps", steps, "--resume", str(run)), straight)
 
 
-def test_where_the_first_process_is_killed_resume_goes_on(tmp_path: Path) -> None:
-    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
+def test_a_signal_while_they_come_up_ends_all_at_once(tmp_path: Path) -> None:
+    running = started(tmp_path, *LONG, "--steps", "1M")
+    wait_until(lambda: workers_of(tmp_path), running)
+    os.killpg(running.pid, signal.SIGINT)
+    _, stderr = ended(running)
+    assert running.returncode in (0, 130), stderr[-2000:]
+    assert "Traceback" not in stderr
+    assert nobody_stays(tmp_path)
+
+
+def test_where_the_first_process_is_killed_nobody_stays_and_resume_goes_on(tmp_path: Path) -> None:
+    running = started(tmp_path, *LONG, "--steps", "1M")
     run = saved(tmp_path, running)
     running.kill()
     running.communicate(timeout=300)
-    assert not stay(tmp_path)
-    steps = str(4096 * 4)
-    alone = trained(tmp_path / "alone", *LONG, "--steps", steps)
+    assert nobody_stays(tmp_path)
     newest = max(int(path.stem[5:]) for path in run.glob("checkpoints/step_*"))
-    assert 4096 <= newest < int(steps)
-    on = trained(tmp_path, *LONG, "--steps", steps, "--resume", str(run), "--workers", "2")
-    assert on["params_sha256"] == alone["params_sha256"]
+    steps = str(newest + 4096)
+    straight = trained(tmp_path / "straight", *LONG, "--steps", steps)
+    on = trained(tmp_path, *LONG, "--steps", steps, "--resume", str(run))
+    assert on["params_sha256"] == straight["params_sha256"]
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Yield the address of a cluster of this machine that runs already."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ray = [str(Path(sys.executable).with_name("ray"))]
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # whatever this machine's Ray does unless told
-    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    start = ["start", "--head", f"--port={port}", "--num-cpus=4", "--block", "--include-dashboard=false"]
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # short, for names of sockets; and nobody's usual cluster
-    head = subprocess.Popen(
-        [*ray, *start, f"--temp-dir={folder}"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            time.sleep(0.2)
-    yield f"127.0.0.1:{port}"
-    head.terminate()
-    head.wait(60)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.mark.slow
-def test_two_trainings_and_a_sweep_on_one_cluster_do_not_disturb_each_other(tmp_path: Path, cluster: str) -> None:
-    flags = (*LONG, "--steps", "6k")
-    seeds = ("3", "4")
-    together = ("--workers", "2", "--ray", cluster)
-    running = [started(tmp_path / seed, *flags, *together, "--seed", seed) for seed in seeds]
-    running.append(
-        started(tmp_path / "sweep", *flags, "--ray", cluster, "--no-early-stopping", "--sweep", "ppo.lr=1e-3,2e-3")
-    )
-    told = [process.communicate(timeout=300) for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0], [err[-2000:] for _, err in told]
-    *brains, sweep = [json.loads(out.splitlines()[-1]) for out, _ in told]
-    alone = [trained(tmp_path / "a", *flags, "--seed", seed)["params_sha256"] for seed in seeds]
-    assert [each["params_sha256"] for each in brains] == alone
-    for trial in sweep["trials"]:
-        again = trained(tmp_path / "a", *flags, "--ppo.lr", str(trial["settings"]["ppo.lr"]))
-        assert [run["params_sha256"] for run in trial["runs"]] == [again["params_sha256"]]
-    assert sweep["status"] == "finished"
-
-
-def processes_of(session: int) -> dict[int, str]:
-    """Return the processes of a session that still run, each with its command line; the dead are not counted."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, _, its_session, *_ = path.read_text().rpartition(")")[2].split()
-            if int(its_session) == session and state != "Z":
-                found[int(path.parent.name)] = (path.parent / "cmdline").read_bytes().decode()
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
-def test_nothing_of_ray_stays_where_the_first_process_is_killed(tmp_path: Path) -> None:
-    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
-    saved(tmp_path, running)
-    there = processes_of(running.pid)
-    assert any("DashboardAgent" in name for name in there.values()), "by itself it would stay for more than a minute"
+def test_where_the_first_process_is_killed_while_they_come_up_nobody_stays(tmp_path: Path) -> None:
+    running = started(tmp_path, *LONG, "--steps", "1M")
+    wait_until(lambda: workers_of(tmp_path), running)
     running.kill()
-    deadline = time.monotonic() + 30
-    while processes_of(running.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not processes_of(running.pid)
-    running.communicate()
+    running.communicate(timeout=300)
+    assert nobody_stays(tmp_path)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
-@pytest.mark.parametrize(
-    "name",
-    ["/raylet/raylet", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DashboardAgent", "gcs_server"))],
-)
-def test_a_training_ends_and_says_so_where_a_process_of_ray_is_killed(tmp_path: Path, name: str) -> None:
-    running = started(tmp_path, *LONG, "--steps", "1M", "--workers", "2")
-    run = saved(tmp_path, running)
-    (pid,) = (pid for pid, line in processes_of(running.pid).items() if name in line.replace("\0", " ").split(" --")[0])
-    os.kill(pid, signal.SIGKILL)
-    stderr = running.communicate(timeout=300)[1]
-    assert running.returncode == 1
-    assert "Ray has stopped on this machine: its process " in stderr
-    assert "--resume" in stderr.splitlines()[-1]
-    assert not stay(tmp_path)
-    steps = json.loads((run / "metadata.json").read_text())["total_steps"] + 4096
-    assert trained(tmp_path, *LONG, "--steps", str(steps), "--resume", str(run), "--workers", "2")["steps"] >= steps
+@pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_worker_that_is_killed_costs_the_time_since_the_newest_checkpoint(tmp_path: Path, times: int) -> None:
+    flags = (*LONG, "--steps", str(2048 * (2 * times + 4)))
+    running = started(tmp_path / "killed", *flags)
+    for killed in range(times):
+        saved(tmp_path / "killed", running, 4096 * (killed + 1))
+        (worker,) = wait_until(lambda: workers_of(tmp_path / "killed"), running)
+        os.kill(worker, signal.SIGKILL)
+    told, stderr = ended(running)
+    assert running.returncode == 0, stderr[-2000:]
+    assert stderr.count("with a new one") == times
+    assert "train.py: a worker is gone: " in stderr
+    assert "Traceback" not in stderr
+    undisturbed = trained(tmp_path / "undisturbed", *flags)
+    assert same_run(told, undisturbed)
+    assert nobody_stays(tmp_path / "killed")
+
+
+def test_one_of_several_workers_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    flags = (*LONG[:-1], "4", "--steps", "14k")
+    running = started(tmp_path, *flags)
+    saved(tmp_path, running)
+    os.kill(workers_of(tmp_path)[1], signal.SIGKILL)
+    told, stderr = ended(running)
+    assert running.returncode == 0, stderr[-2000:]
+    assert stderr.count("with a new one") == 1, stderr
+    assert told["status"] == "finished"
+    assert nobody_stays(tmp_path)
+
+
+def test_a_worker_that_is_killed_while_it_comes_up_is_replaced_or_said(tmp_path: Path) -> None:
+    running = started(tmp_path, *LONG, "--steps", "4k")
+    (worker,) = wait_until(lambda: workers_of(tmp_path), running)
+    os.kill(worker, signal.SIGKILL)
+    _, stderr = ended(running)
+    assert running.returncode == 1, stderr[-2000:]
+    assert "train.py: a worker did not come up" in stderr
+    assert stderr.count("\n") == 1
+    assert nobody_stays(tmp_path)
+
+
+HURTS = """
+import sys
+from ecs_rl.scene import *
+
+SCENE = Scene(about="It hurts in a worker alone.", max_ticks=50)
+
+def build(arena):
+    ball = arena.spawn("ball", Body(mass=1.0), Disc(0.5), Start(x=jitter(0.05)))
+
+    def hurts():
+        if abs(ball.x).max() > 0.5 and not sys.argv[0].endswith("train.py"):
+            raise ValueError("this hurts")
+        return ball.x
+
+    arena.agent(sees=[X(ball)], does=Choice(left=Push(ball, -9.0), right=Push(ball, 9.0)), earns={"x": hurts})
+"""
+
+
+def test_what_goes_wrong_in_a_worker_alone_is_said_by_its_line(tmp_path: Path) -> None:
+    (scene := tmp_path / "hurts.py").write_text(HURTS)
+    flags = (str(scene), "--arenas", "64", "--threads", "1", "--workers", "2", "--steps", "100k")
+    stderr = trained(tmp_path, *flags, code=2)["stderr"]
+    assert "hurts.py, line 12: ValueError: this hurts" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_a_training_that_diverges_says_so_once(tmp_path: Path) -> None:
+    flags = (*LONG, "--steps", "20k", "--ppo.lr", "1e30", "--ppo.max-grad-norm", "1e30")
+    stderr = trained(tmp_path, *flags, code=5)["stderr"]
+    assert stderr.count("train.py: training diverged: ") == 1
+    assert "Traceback" not in stderr
+
+
+def test_it_gives_up_where_one_loss_follows_another_without_a_new_checkpoint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, resumed, losses = Path("runs/balance/v1/now"), list[str | None](), list[int]()
+
+    def train_as_first(plan: Plan, answer: Answer, others: Any) -> int:
+        resumed.append(plan.settings.resume)
+        if losses:
+            raise workers.Lost("worker 1 is gone", run, losses.pop(0))
+        return 0
+
+    class Nobody:
+        def __init__(self, settings: TrainSettings, folder: Path) -> None:
+            pass
+
+        def end(self) -> None:
+            pass
+
+    monkeypatch.setattr(workers, "StartedHere", Nobody)
+    monkeypatch.setattr(workers, "train_as_first", train_as_first)
+    plan = Plan(TrainSettings(scene="balance", agent="ppo", workers=2), load_scene("balance"))
+    losses[:] = [700, 700, 1400]
+    assert workers.run_together(plan, Answer(print)) == 0
+    assert resumed == [None, *[str(run)] * 3]
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "train.py: worker 1 is gone: going on from step 700 with a new one"
+    losses[:] = [1400] * 9
+    with pytest.raises(WorkerLostError):
+        workers.run_together(plan, Answer(print))
+    assert len(losses) == 9 - 1 - workers.MOST_LOSSES

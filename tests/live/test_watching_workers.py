@@ -12,7 +12,6 @@ from live_windows import TINY, Scripted, in_order, keys, wait
 
 from ecs_rl.viewer.live.window import Window
 
-pytest.importorskip("ray")
 SMALL = ("balance", *TINY, "--threads", "1", "--json")
 HELD = [1000, 2000, 3000]
 
@@ -20,7 +19,7 @@ HELD = [1000, 2000, 3000]
 def test_saving_evaluating_and_closing_are_agreed_on_and_change_no_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = train(*SMALL, "--runs", tmp_path / "one")
+    straight = train(*SMALL, "--workers", 2, "--runs", tmp_path / "straight")
     said: list[str] = []
 
     def close(window: Window) -> Iterator[None]:
@@ -29,10 +28,15 @@ def test_saving_evaluating_and_closing_are_agreed_on_and_change_no_bit(
 
     more = ("--workers", 2, "--watch", "--runs", tmp_path / "two")
     with monkeypatch.context() as patch:
-        Scripted(patch, in_order(wait(8), keys("Ctrl+S"), wait(4), keys("Ctrl+E"), wait(6), close))
+        Scripted(patch, in_order(wait(8), keys("Ctrl+S"), wait(4), keys("Ctrl+E"), wait(40), close))
         left = train(*SMALL, *more)
     assert (left.code, left.json["status"]) == (0, "interrupted"), left.err
-    for word in ("all processes save after the coming tick", ".safetensors is written", "evaluation: "):
+    for word in (
+        "all processes save when they meet",
+        "all processes evaluate when they meet",
+        ".safetensors is written",
+        "evaluation: ",
+    ):
         assert any(word in told for told in said), said
     evaluated = {
         json.loads(line)["total_steps_at_eval"] for line in (left.run / "eval_episodes.jsonl").read_text().splitlines()
@@ -42,4 +46,4 @@ def test_saving_evaluating_and_closing_are_agreed_on_and_change_no_bit(
         Scripted(patch, wait(10_000))
         whole = train(*SMALL, *more, "--resume", left.run)
     assert whole.json["status"] == "finished", whole.err
-    assert whole.sha == alone.sha
+    assert whole.sha == straight.sha

@@ -158,6 +158,8 @@ def test_every_flag_that_is_named_exists() -> None:
         "--train",
         "--backend-store-uri",  # of mlflow
         "--env-id",  # of CleanRL
+        *("--nproc-per-node", "--max-restarts"),  # of torchrun
+        "--solve",  # of a benchmark
         *flags_of(TrainSettings).values(),
     }
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9.-]*", TEXT)) <= known

@@ -87,7 +87,7 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
     if not all_of_them:
         asked = [call for call in asked if not SEVERAL.search(call[1])]
     assert len(asked) > 25
-    for extra, flag in (("onnx", "--export"), ("mlflow", "mlflow"), ("wandb", "wandb"), ("ray", "--workers")):
+    for extra, flag in (("onnx", "--export"), ("mlflow", "mlflow"), ("wandb", "wandb"), ("ray", "--ray")):
         if find_spec(extra) is None:
             asked = [(program, line) for program, line in asked if flag not in line]
     for program, line in asked:

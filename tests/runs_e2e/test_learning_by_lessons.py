@@ -104,10 +104,10 @@ def test_episodes_from_before_a_step_do_not_count(tmp_path: Path) -> None:
         return EpisodeRecord(0.0, 9, "Terminated", {STEP: step, "score/found": score})
 
     training.lessons.take([ended(0.0, 1.0)] * 99)
-    training.lessons.advance()
+    training.lessons.advance(training.lessons.due)
     assert part.step == 0
     training.lessons.take([ended(0.0, 1.0), ended(0.0, np.nan)])
-    training.lessons.advance()
+    training.lessons.advance(training.lessons.due)
     assert (part.step, len(part.results)) == (1, 0)
     training.lessons.take([ended(0.0, 1.0)] * 100 + [ended(1.0, 0.0)])
     assert list(part.results) == [0.0]

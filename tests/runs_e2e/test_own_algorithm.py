@@ -44,8 +44,8 @@ def refusal(told: Told, code: int = 2) -> str:
     return told.err
 
 
-def test_the_example_of_the_readme_has_less_than_80_lines_and_solves_balance(file: Path) -> None:
-    assert CEM.count("\n") < 80
+def test_the_example_of_the_readme_has_less_than_90_lines_and_solves_balance(file: Path) -> None:
+    assert CEM.count("\n") < 90
     told = train("balance", "--agent", f"{file}:CEM", "--until-solved", "--json", "--runs", file.parent / "runs")
     assert told.code == 0
     assert told.json["status"] == "solved"

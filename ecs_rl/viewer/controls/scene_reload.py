@@ -64,7 +64,7 @@ class SceneReload(Control):
         work = app.run.background
         if not self.can_reload or work is None or work.is_saved:
             app.say("the scene's file is as it was, or cannot be gone on with", "warn")
-        elif work.training.group is not None:
+        elif work.training.together is not None:
             app.say("several processes cannot change their scene: stop, and go on with --resume", "warn")
         else:
             work.training.reloads = True

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.errors import CommandError
+from ecs_rl.runs.rows import Change
 from ecs_rl.training.training import Training
 from ecs_rl.viewer.history import History
 from ecs_rl.viewer.live.playlist import CheckpointList
@@ -118,7 +119,13 @@ class BackgroundTraining:
 
     def change(self, name: str, value: float, say: Say) -> None:
         """Change a setting once the present tick is complete."""
-        self._asked.append(self._worker(self._change(name, value, say)))
+        together = self.training.together
+        if together is None:
+            self._asked.append(self._worker(self._change(name, value, say)))
+            return
+        together.changes.append(Change(0, name, value))
+        together.answer = lambda answer: say(answer, "good")
+        say(f"all processes set {name} to {value:g} when they meet", "good")
 
     def evaluate(self, say: Say) -> None:
         """Hold an evaluation once the present tick is complete."""
@@ -126,12 +133,13 @@ class BackgroundTraining:
 
     def _ask(self, wish: str, job: Iterator[None], say: Say) -> None:
         """Do a job between two ticks; several processes agree on it first, and do it all at once."""
-        group = self.training.group
-        if group is None:
+        together = self.training.together
+        if together is None:
             self._asked.append(self._worker(job))
             return
-        group.asked, group.answer = wish, lambda answer: say(answer, "good")
-        say(f"all processes {wish} after the coming tick", "good")
+        together.asked += [] if wish in together.asked else [wish]
+        together.answer = lambda answer: say(answer, "good")
+        say(f"all processes {wish} when they meet", "good")
 
     @property
     def busy(self) -> bool:
@@ -164,7 +172,7 @@ class BackgroundTraining:
     def save_all(self) -> None:
         """End the training after the present tick, and bring all of it to disk."""
         self.finish_tick()
-        while self.training.group is not None and not self.training.done:  # all agree on it in one tick more
+        while self.training.together is not None and not self.training.done:  # all agree on it when they meet
             self.training.tick()
         for _ in self._end():
             pass
