@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,9 +15,7 @@ from worker_runs import trained
 
 from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan, refuse_what_is_not_shared
-from ecs_rl.distributed import processes
 from ecs_rl.distributed.place import place_in_group
-from ecs_rl.distributed.processes import joined
 from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.tasks.same_everywhere import contents, own_files, refuse_other_files, refuse_other_versions, versions
@@ -88,25 +89,36 @@ def test_a_launcher_excludes_workers_of_its_own(tmp_path: Path) -> None:
     assert "WORLD_SIZE is 2: a launcher has started the processes: leave --workers and --ray out" in stderr
 
 
-def test_an_address_at_which_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "TOGETHER", 1.0)
-    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    monkeypatch.setenv("MASTER_PORT", "1")
-    with (
-        pytest.raises(CommandError, match=r"process 1 of 2 found not all others at 127\.0\.0\.1:1: ") as caught,
-        joined(1, 2, "gloo", None),
-    ):
-        raise AssertionError
-    assert "\n" not in str(caught.value)
+JOIN = """
+import sys
+from ecs_rl.distributed import processes
+from ecs_rl.errors import CommandError
+processes.TOGETHER = 1.0
+rank, meeting = int(sys.argv[1]), sys.argv[2] or None
+try:
+    with processes.joined(rank, 2, "gloo", meeting):
+        print("joined")
+except CommandError as error:
+    print(error)
+"""
+"""A process of its own: torch goes on waiting in it."""
 
 
-def test_a_process_that_came_and_is_gone_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "TOGETHER", 1.0)
-    with (
-        pytest.raises(CommandError, match=r"process 0 of 2 found not all others at file:.*meeting: "),
-        joined(0, 2, "gloo", f"file://{tmp_path}/meeting"),
-    ):
-        raise AssertionError
+def joining(rank: int, meeting: str, environment: Mapping[str, str]) -> str:
+    """Return what a process says that is one of two, and the other one does not come."""
+    words = [sys.executable, "-c", JOIN, str(rank), meeting]
+    whole = {**os.environ, **environment}
+    return subprocess.run(words, env=whole, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def test_an_address_at_which_nobody_answers_is_given_up() -> None:
+    said = joining(1, "", {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"})
+    assert re.match(r"process 1 of 2 found not all others at 127\.0\.0\.1:1: .+\n\Z", said)
+
+
+def test_a_process_that_came_and_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    said = joining(0, f"file://{tmp_path}/meeting", {})
+    assert re.match(r"process 0 of 2 found not all others at file:.*meeting: .+\n\Z", said)
 
 
 # --- what is another one elsewhere ------------------------------------------------------------------------------------

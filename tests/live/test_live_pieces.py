@@ -42,7 +42,7 @@ class Slow:
         self.session = SimpleNamespace(save_checkpoint=self._save, best_eval=None, keep_checkpoints=3, total_steps=1)
         self.session.written = lambda: iter(())
         self.evaluation = SimpleNamespace(last=5.0, taken_at=0)
-        self.group = None
+        self.together = None
 
     @property
     def done(self) -> bool:

@@ -148,8 +148,3 @@ def test_what_cannot_be_imitated_is_refused_and_leaves_no_run(
     code, told = refused(capsys, "lander", "--imitate", tmp_path / "none.demo", "--runs", runs)
     assert (code, "--imitate: there is no demonstration" in told) == (3, True)
     assert not runs.exists()
-
-
-def test_several_processes_cannot_imitate_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = refused(capsys, "lander", "--imitate", tmp_path / "one.demo", "--workers", "2")
-    assert (code, "leave --workers out" in told) == (2, True)
