@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -17,6 +18,7 @@ from typing import Any, NoReturn, Self
 
 from ecs_rl.cli.called import program
 from ecs_rl.console import mend_streams, settle_streams, tell
+from ecs_rl.distributed.place import JOINING
 from ecs_rl.errors import EcsRlError
 
 ECHO = 1.0
@@ -122,4 +124,6 @@ def run_program(name: str, module: str, words: str) -> NoReturn:
         for number in answered_signals():
             signal.signal(number, signal.SIG_IGN)  # all is said: there is nothing left to interrupt
         settle_streams()
+    if any(thread.name == JOINING for thread in threading.enumerate()):
+        os._exit(code)  # what torch still waits for there would abort a process that ends in the usual way
     sys.exit(code)

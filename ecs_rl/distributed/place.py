@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from ecs_rl.errors import CommandError
 
+JOINING = "joining"
+"""The name of the thread in which a process waits for all others to come."""
 MEETING = "ECS_RL_MEETING"
 """The variable that says where processes of this machine meet: `file:///...`, which opens no port."""
 

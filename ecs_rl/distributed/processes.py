@@ -27,6 +27,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from ecs_rl.distributed.group import Group
+from ecs_rl.distributed.place import JOINING
 from ecs_rl.errors import CommandError, WorkerLostError
 
 TOGETHER = 120.0
@@ -173,7 +174,8 @@ def joined(
         if interface:
             os.environ["GLOO_SOCKET_IFNAME"] = interface
         meets = Future[Any]()
-        threading.Thread(target=_meet, args=(meets, rank, size, backend, meeting or "env://"), daemon=True).start()
+        place = meets, rank, size, backend, meeting or "env://"
+        threading.Thread(target=_meet, args=place, daemon=True, name=JOINING).start()
         until = monotonic() + TOGETHER + 1.0
         while not meets.done():  # torch would not let a signal through
             wait([meets], SOON)

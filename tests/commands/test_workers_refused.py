@@ -90,7 +90,7 @@ def test_a_launcher_excludes_workers_of_its_own(tmp_path: Path) -> None:
 
 
 JOIN = """
-import sys
+import os, sys
 from ecs_rl.distributed import processes
 from ecs_rl.errors import CommandError
 processes.TOGETHER = 1.0
@@ -99,7 +99,8 @@ try:
     with processes.joined(rank, 2, "gloo", meeting):
         print("joined")
 except CommandError as error:
-    print(error)
+    print(error, flush=True)
+os._exit(0)
 """
 """A process of its own: torch goes on waiting in it."""
 
