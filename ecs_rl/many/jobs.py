@@ -238,7 +238,7 @@ class Trainee:
     def _begin(self, job: Job) -> None:
         command = self._command
         if command.versions:
-            refuse_other_versions([versions()], command.versions, command.flag)
+            refuse_other_versions([versions(with_ray="ray" in command.versions)], command.versions, command.flag)
         refuse_other_files([contents(list(command.files))], command.files, command.flag)
         for i, seed in enumerate(job.seeds):
             sys.argv[:] = [command.program, *command.argv, "--seed", str(seed)]  # as a scene's file may read it

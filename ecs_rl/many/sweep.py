@@ -188,7 +188,11 @@ def carried_out(
     over = {"name": settings.name, "version": settings.version, "runs": str(settings.runs)}
     start: Start
     if settings.ray:
-        cluster_facts = {"versions": versions(), "cwd": os.getcwd(), "stop_file": str(file.path.resolve() / STOPPING)}
+        cluster_facts = {
+            "versions": versions(with_ray=True),
+            "cwd": os.getcwd(),
+            "stop_file": str(file.path.resolve() / STOPPING),
+        }
         command = command_of(argv, plan, "--sweep", over, **cluster_facts)
         start = partial(RayWorker, command, threads=settings.threads)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import sys
+import importlib.metadata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,13 +15,12 @@ from ecs_rl.user_files.sources import read_sources
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def versions() -> dict[str, str]:
+def versions(*, with_ray: bool = False) -> dict[str, str]:
     """Return what must be the same in all processes: their results are to agree to the last bit."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
-    ray = sys.modules.get("ray")  # where the processes meet by it
-    on_ray = {} if ray is None else {"ray": ray.__version__}
+    on_ray = {"ray": importlib.metadata.version("ray")} if with_ray else {}
     return {**versions_here(), **on_ray, "ecs_rl": digest.hexdigest()[:12]}
 
 

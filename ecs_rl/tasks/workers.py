@@ -166,7 +166,14 @@ def start_of(plan: Plan, group: Processes) -> None:
     own = replace(settings, resume=None, changes=None, record_every=0, tb=False, recorder="")
     reference = settings.algorithm.reference
     files = contents(own_files(plan))
-    start = Start(msgspec.json.encode(own, enc_hook=str), reference, versions(), files, sent, checkpoint)
+    start = Start(
+        msgspec.json.encode(own, enc_hook=str),
+        reference,
+        versions(with_ray=bool(settings.ray)),
+        files,
+        sent,
+        checkpoint,
+    )
     group.from_first(msgspec.msgpack.encode(start))
     agree(group, "")
 
@@ -208,7 +215,7 @@ def learn_along(group: Processes, folder: Path) -> None:
     plan, problem = None, ""
     try:
         plan = plan_of(start, folder)
-        refuse_other_versions([versions()], start.versions)
+        refuse_other_versions([versions(with_ray="ray" in start.versions)], start.versions)
         refuse_other_files([contents(list(start.files))], start.files)
     except EcsRlError as error:
         problem = str(error)
