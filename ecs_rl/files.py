@@ -144,7 +144,7 @@ class Folder:
                 flags = os.O_RDONLY | os.O_DIRECTORY | PLAIN_FLAGS | (NO_LINKS if inside is not None else 0)
                 self.descriptor = os.open(path if at is None else path.name, flags, dir_fd=at)
             self._close = finalize(self, _close, self.descriptor)  # a forgotten one is closed, too
-            self._found = os.stat(path if self.descriptor is None else self.descriptor)
+            self._status = os.stat(path if self.descriptor is None else self.descriptor)
 
     def close(self) -> None:
         """Give the directory back; a second call does nothing, and nothing can be done in it any more."""
@@ -157,7 +157,7 @@ class Folder:
             now = os.stat(self.path) if self._inside is None else self._inside.stat(self.path.name)
         except OSError:
             now = None
-        if now is None or not os.path.samestat(now, self._found):
+        if now is None or not os.path.samestat(now, self._status):
             raise StorageError(
                 f"cannot write {self.path}: the directory was moved, replaced or deleted while it was written; "
                 "nothing more is written; put it back, and go on from its newest checkpoint with --resume"

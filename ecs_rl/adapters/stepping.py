@@ -63,7 +63,7 @@ class Stepper:
         self._seen = {batch.name: seen for batch, seen in zip(self.world.batches, of, strict=True)}
         self._width = {batch.name: len(batch.spec.observations) for batch in self.world.batches}
         """How many numbers of a row are the policy's own: its critic may see more."""
-        self._told = {
+        self._results = {
             batch.name: components
             for batch, components in zip(
                 self.world.batches, self.world.each(NextObservation, Reward, Done), strict=True
@@ -123,10 +123,10 @@ class Stepper:
         """Take one decision in every arena; return what came of it for each policy."""
         self._actions = dict(actions)
         self.world.tick()
-        return {name: self._rows(name) for name in self._told}
+        return {name: self._rows(name) for name in self._results}
 
     def _rows(self, policy: str) -> Rows:
-        after, reward, done = self._told[policy]
+        after, reward, done = self._results[policy]
         own, terminated = slice(self._width[policy]), done.terminated.copy()
         seen, following = self._seen[policy].value[:, own].copy(), after.value[:, own].copy()
         truncated = np.tile(self._ended, len(seen) // self.world.arenas) & ~terminated

@@ -108,20 +108,20 @@ def _as_written(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None
     if kind is bool or is_dataclass(kind):
         return None
     if _takes_several(kind):
-        return PrimitiveConstructorSpec("*", "[N [N ...]]", list, lambda value: True, _shown)
+        return PrimitiveConstructorSpec("*", "[N [N ...]]", list, lambda value: True, _default_words)
     words = ",".join(get_args(kind)) if get_origin(kind) is Literal else ""
     metavar = f"{{{words}}}" if words else {int: "N", float: "X"}.get(kind, "TEXT")
-    return PrimitiveConstructorSpec(1, metavar, list, lambda value: True, _shown)
+    return PrimitiveConstructorSpec(1, metavar, list, lambda value: True, _default_words)
 
 
 def _takes_several(hint: Any) -> bool:
     return get_origin(kind_of(hint)) is tuple
 
 
-def _shown(default: Any) -> list[str]:
+def _default_words(default: Any) -> list[str]:
     """Return a default as it would be written behind its flag."""
     if isinstance(default, tuple):
-        return [text for each in default for text in _shown(each)]
+        return [text for each in default for text in _default_words(each)]
     if isinstance(default, int | float):
         return [f"{default:_}" if isinstance(default, int) else f"{default:g}"]
     return [str(default)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 
 from ecs_rl.cli.called import asks_for_version, versions_in_words
 from ecs_rl.cli.command_settings import RANDOM, PlaySettings
 from ecs_rl.cli.parse import parse_play
 from ecs_rl.cli.process import Answer, carry_out
 from ecs_rl.console import deliver
-from ecs_rl.errors import CommandError
+from ecs_rl.errors import CheckpointError, CommandError
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,24 +67,23 @@ def play(settings: PlaySettings) -> int:
         from ecs_rl.tasks.play_human import play_human
 
         return play_human(settings)
+    paths: list[Path] = []
+    no_run: CheckpointError | None = None
+    if settings.checkpoint != RANDOM:
+        from ecs_rl.cli.target import checkpoints_meant
+        from ecs_rl.runs import NoRunError
+
+        try:
+            settings, paths = checkpoints_meant(settings)
+        except NoRunError as error:
+            if not asks_for_nothing(settings):
+                raise
+            no_run = error
+    from ecs_rl.tasks import offer_pilots, playing
+
     if settings.checkpoint == RANDOM:
-        from ecs_rl.tasks import playing
-
         return playing.play_at_random(settings)
-    from ecs_rl.cli.target import checkpoints_meant
-    from ecs_rl.runs import NoRunError
-
-    try:
-        settings, paths = checkpoints_meant(settings)
-    except NoRunError as none:
-        if not asks_for_nothing(settings):
-            raise
-        from ecs_rl.tasks.offer_pilots import offer
-
-        return offer(settings, none)
-    from ecs_rl.tasks import playing
-
-    return playing.play(settings, paths)
+    return playing.play(settings, paths) if no_run is None else offer_pilots.offer(settings, no_run)
 
 
 def asks_for_nothing(settings: PlaySettings) -> bool:

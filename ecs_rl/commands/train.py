@@ -10,6 +10,7 @@ from ecs_rl.cli.parse import Recipes, asks_for_help, print_train_help, refuse_wh
 from ecs_rl.cli.process import NOTHING_SAVED, Answer, carry_out
 from ecs_rl.console import deliver
 from ecs_rl.distributed.place import place_in_group
+from ecs_rl.many.refusals import refuse_what_does_not_fit
 
 
 def main(argv: Sequence[str]) -> int:
@@ -40,8 +41,6 @@ def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
     settings = plan.settings
     refuse_unreadable_files(settings)
     if settings.sweep or settings.trials or settings.population:
-        from ecs_rl.many.refusals import refuse_what_does_not_fit
-
         refuse_what_does_not_fit(settings)
         from ecs_rl.many.sweep import run_sweep
 

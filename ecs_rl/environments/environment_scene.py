@@ -43,7 +43,7 @@ class Does:
 
     space: ActionSpace
     effects: tuple[Any, ...] = ()
-    told: str = "an environment's actions"
+    description: str = "an environment's actions"
 
     def bind(self, column: NDArray[Any], note: object) -> None:
         """Do nothing: the actions go to the environments as they are."""

@@ -53,7 +53,7 @@ class Source(Protocol):
     def take(self, job: Job, report: JobReport) -> str:
         """Take a report. Return "" if the job goes on, else the state in which it is to end now."""
 
-    def said(self, job: Job, message: str) -> None:
+    def on_message(self, job: Job, message: str) -> None:
         """Take a message that a training printed on its way."""
 
     def lost(self, job: Job, exit_code: int, lines: list[str]) -> None:
@@ -140,7 +140,7 @@ class JobRunner:
         elif event.report is not None:
             self._take(event.worker, task, event.report)
         elif message := MESSAGE.fullmatch(event.line):
-            self._source.said(task.job, message[1])
+            self._source.on_message(task.job, message[1])
         else:
             task.lines.append(event.line)
 

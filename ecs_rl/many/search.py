@@ -92,7 +92,7 @@ class OptunaSearch:
         pruner = halving if rung else optuna.pruners.NopPruner()
         self._study: Any = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
         self._space = {axis.name: _distribution(axis) for axis in axes}
-        self._asked: dict[int, Any] = {}
+        self._optuna_trials: dict[int, Any] = {}
         """Optuna's trials that run, by our number."""
         self._results: dict[int, Row] = {}
         self._learned = 0
@@ -116,14 +116,14 @@ class OptunaSearch:
             for number in sorted(self._results):
                 self._learn(self._results.pop(number))
         setting = None if self._listed is None else self._listed.ask(trial)
-        self._asked[trial] = asked = self._ask(setting)
-        return setting or {name: _value(self._axes[name], asked.params[name]) for name in self._space}
+        self._optuna_trials[trial] = optuna_trial = self._ask(setting)
+        return setting or {name: _value(self._axes[name], optuna_trial.params[name]) for name in self._space}
 
     def stops(self, row: Row) -> bool:
         """Return whether a trial that was just evaluated is worse than most after as many steps."""
-        if row.trial not in self._asked:  # it goes on from an earlier life of the sweep
-            self._asked[row.trial] = self._ask(row.setting)
-        return bool(row.curve) and self._compare(self._asked[row.trial], *row.curve[-1])
+        if row.trial not in self._optuna_trials:  # it goes on from an earlier life of the sweep
+            self._optuna_trials[row.trial] = self._ask(row.setting)
+        return bool(row.curve) and self._compare(self._optuna_trials[row.trial], *row.curve[-1])
 
     def tell(self, row: Row) -> None:
         """Take note of how a trial ended."""
@@ -137,25 +137,25 @@ class OptunaSearch:
 
     def _replay(self, row: Row) -> None:
         """Let the study see a trial of an earlier life of the sweep."""
-        self._asked[row.trial] = asked = self._ask(row.setting)
+        self._optuna_trials[row.trial] = optuna_trial = self._ask(row.setting)
         for step, best in row.curve:
-            self._compare(asked, step, best)
+            self._compare(optuna_trial, step, best)
 
-    def _compare(self, asked: Any, step: int, best: float) -> bool:
+    def _compare(self, optuna_trial: Any, step: int, best: float) -> bool:
         if not math.isfinite(best):
             return False
-        asked.report(best, step)
-        return bool(asked.should_prune())
+        optuna_trial.report(best, step)
+        return bool(optuna_trial.should_prune())
 
     def _learn(self, row: Row) -> None:
         """Let the study know how a trial ended; one that failed says nothing but that it did."""
         import optuna
 
         states, failed = optuna.trial.TrialState, row.value is None or row.state in BROKEN
-        if row.trial not in self._asked:
+        if row.trial not in self._optuna_trials:
             self._replay(row)
         value = None if failed or row.value is None else self._sign * row.value
-        self._study.tell(self._asked.pop(row.trial), value, state=states.FAIL if failed else states.COMPLETE)
+        self._study.tell(self._optuna_trials.pop(row.trial), value, state=states.FAIL if failed else states.COMPLETE)
 
 
 def _distribution(axis: Axis) -> Any:

@@ -99,7 +99,7 @@ class Seeds:
             self._end(Outcome(job.number, summary, report.exit_code, message), f"exit code {report.exit_code}")
         return ""
 
-    def said(self, job: Job, message: str) -> None:
+    def on_message(self, job: Job, message: str) -> None:
         """Pass on a message of a run."""
         self._table.message(job.number, message)
 

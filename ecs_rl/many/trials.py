@@ -29,7 +29,7 @@ class SweepRows:
         self.problem = ""
         """What the disk refused: the sweep stops, and goes on once there is room."""
 
-    def said(self, job: Job, message: str) -> None:
+    def on_message(self, job: Job, message: str) -> None:
         """Pass on no message: most settings of a sweep have something wrong with them."""
 
     def write(self, *, now: bool = True) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecs_rl.errors import CommandError, ObservationError, nearest, quoted
+from ecs_rl.pilots.numpy_policy import NumpyPolicy
 from ecs_rl.pilots.ops import Array
 from ecs_rl.pilots.source import SavedPolicy, checkpoint_at, named, saved_policies
 from ecs_rl.spaces import Discrete, PolicySpec
@@ -145,8 +146,6 @@ def load(
         raise CommandError(f"backend={quoted(backend, 60)} must be {' or '.join(BACKENDS)}")
     saved = named(saved_policies(checkpoint_at(source, str(checkpoint), runs)), policy)
     if backend == "numpy":
-        from ecs_rl.pilots.numpy_policy import NumpyPolicy
-
         return Pilot(saved, NumpyPolicy(saved, seed))
     from ecs_rl.pilots.torch_policy import TorchPolicy
 

@@ -215,7 +215,7 @@ def _decode_head(head: bytes, body_size: int, kind: type[Head]) -> Head:
     except UNREADABLE as error:
         raise _Damage(f"its header cannot be read ({error})") from error
     end = 0
-    for tensor in sorted(tensors.values(), key=lambda each: each.data_offsets):
+    for tensor in sorted(tensors.values(), key=lambda entry: entry.data_offsets):
         (first, last), item = tensor.data_offsets, _ITEM_BYTES.get(tensor.dtype)
         if item is None:
             raise _Damage(f"its header cannot be read (there are no numbers of the type {tensor.dtype})")

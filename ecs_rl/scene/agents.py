@@ -217,7 +217,7 @@ def check_alike(plan: AgentSpec, first: AgentSpec) -> None:
         where = f" (number {number} is {quote(one or 'not there')} against {quote(other or 'not there')})"
         differs = f"'{plan.name}' sees {has[0]}, '{first.name}' {has[1]}{where}"
     elif _form(plan.does) != _form(first.does):
-        differs = f"'{plan.name}' has {plan.does.told}, '{first.name}' {first.does.told}"
+        differs = f"'{plan.name}' has {plan.does.description}, '{first.name}' {first.does.description}"
     else:
         return
     message = f"'{plan.name}' shares the policy of '{first.name}': both must see and do alike, but {differs}"

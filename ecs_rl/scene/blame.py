@@ -134,11 +134,11 @@ def _names_around(frame: FrameType) -> set[str]:
 
 def _attribute_meant(error: AttributeError, message: str) -> str:
     match = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", message)
-    thing, word = (sys.modules.get(match[1]), match[2]) if match else (error.obj, error.name or "")
-    if thing is None or not word:
+    owner, word = (sys.modules.get(match[1]), match[2]) if match else (error.obj, error.name or "")
+    if owner is None or not word:
         return ""
-    names = offered_by(thing)
-    ours = type(thing).__module__.startswith("ecs_rl.")
+    names = offered_by(owner)
+    ours = type(owner).__module__.startswith("ecs_rl.")
     return _near(word, names) or (f"there is: {', '.join(names)}" if ours else "")
 
 

@@ -114,7 +114,7 @@ class _Named(_Keyed):
         """(controls, effects) Which control works which effect."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return it as messages show it."""
         return f"{type(self).__name__}({quote(', '.join(self.names))[1:-1]})"
 
@@ -204,7 +204,7 @@ class Trigger(_Decided):
         return Discrete(TRIGGER, self.name)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return it as messages show it."""
         return "Trigger()"
 
@@ -258,11 +258,11 @@ class Controls(_Keyed):
         return Composed(tuple(part.space for part in self.parts))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return it as messages show it."""
         named = zip(self.names, self.parts, strict=True)
-        told = [name if isinstance(part, Lever) else f"{name}={part.told}" for name, part in named]
-        return f"Controls({quote(', '.join(told))[1:-1]})"
+        parts = [name if isinstance(part, Lever) else f"{name}={part.description}" for name, part in named]
+        return f"Controls({quote(', '.join(parts))[1:-1]})"
 
     def bind(self, columns: NDArray[Any], note: Note) -> None:
         """Give each control its column of (arenas, controls) or (arenas, count, controls)."""

@@ -113,14 +113,14 @@ class Lesson:
         (low, high), (low_end, high_end) = ends
         return low * (1.0 - share) + low_end * share, high * (1.0 - share) + high_end * share
 
-    def told(self, step: int) -> str:
+    def describe(self, step: int) -> str:
         """Return the value at a step in words: `2.75`, or `-1 to 1`."""
         low, high = (bound + 0.0 for bound in self.bounds(step / self.steps))  # no -0
         return f"{low:.4g} to {high:.4g}" if self.draws else f"{low:.4g}"
 
     def facts(self) -> dict[str, Any]:
         """Return what `--check` tells of it."""
-        easy, full = (self.told(step) for step in (0, self.steps))
+        easy, full = (self.describe(step) for step in (0, self.steps))
         return {"name": self.name, "easy": easy, "full": full, "steps": self.steps, "when": str(self.when)}
 
 

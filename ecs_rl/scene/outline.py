@@ -13,7 +13,8 @@ def outline_of(arena: Arena) -> Outline:
     """Return the outline of a described arena."""
     roles = [(each.name, each.count, each.solid, each.comes_and_goes) for each in arena.roles]
     agents = [
-        (each.name, each.policy, each.observation_names, each.critic_names, each.does.space) for each in arena.agents
+        (agent.name, agent.policy, agent.observation_names, agent.critic_names, agent.does.space)
+        for agent in arena.agents
     ]
     parts_by_name = {
         "roles": roles,

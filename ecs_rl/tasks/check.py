@@ -148,8 +148,8 @@ class Play:
             for column, name in enumerate(world.arena.scores):
                 scores.array[:, column] = Results(world).score(name)
             terms.array[...] = Results(world).by_name(world.one(Terms).now).T
-            for each in (*ranges, terms, scores):
-                each.look()
+            for values in (*ranges, terms, scores):
+                values.look()
             for equal in equals:
                 equal.look()
             seen_bytes = b"".join(seen.value.tobytes() + reward.value.tobytes() for seen, reward in batches)
@@ -178,8 +178,8 @@ class Play:
             "observations": dict(zip(names, zip(low, high, strict=True), strict=True)),
             "reward_per_tick": dict(zip(world.terms, (earned / (ticks * world.arenas)).tolist(), strict=True)),
             "scores": {
-                name: [min(each), sum(each) / len(each), max(each)]
-                for name, each in zip(world.arena.scores, zip(*came, strict=True), strict=bool(came))
+                name: [min(values), sum(values) / len(values), max(values)]
+                for name, values in zip(world.arena.scores, zip(*came, strict=True), strict=bool(came))
             },
             "ends": dict(zip(world.reasons, ends.tolist(), strict=True)),
             "ticks_per_second": ticks / busy,

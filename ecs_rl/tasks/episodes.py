@@ -60,13 +60,13 @@ class EpisodeReport:
 
     def __init__(self, path: Path, episode: Episode, scene: Scene, settings: PlaySettings) -> None:
         self.path, self.episode, self.scene, self.settings = path, episode, scene, settings
-        self._told = False
+        self._reported = False
 
     def add(self, ended: Ended, *, exact: bool) -> None:
         """Tell how it ended, and whether it came to the same bits."""
-        if self._told:
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         facts, record = self.episode.facts, ended.record
         if not exact:
             difference = f"{ended.total:.6g} in {ended.length} ticks, not {facts.total:.6g} in {facts.ticks}"

@@ -41,13 +41,13 @@ class FindingMessages:
 
     def __init__(self, training: Training) -> None:
         self._training = training
-        self._told = set[str]()
+        self._reported = set[str]()
 
     def update(self) -> None:
         """Say what was found since the last call."""
         finding = self._training.finding
-        if finding is not None and finding.name not in self._told:
-            self._told.add(finding.name)
+        if finding is not None and finding.name not in self._reported:
+            self._reported.add(finding.name)
             tell(f"train.py: at step {self._training.session.total_steps:,} {finding}", sys.stderr)
 
 
@@ -56,14 +56,14 @@ class LessonMessages:
 
     def __init__(self, training: Training) -> None:
         self._training = training
-        self._told = [part.step for part in training.lessons.parts]
+        self._steps = [part.step for part in training.lessons.parts]
 
     def update(self) -> None:
         """Say which lessons have gone on since the last call."""
         parts = self._training.lessons.parts
         for i, part in enumerate(parts):
-            if part.step != self._told[i]:
-                self._told[i] = part.step
+            if part.step != self._steps[i]:
+                self._steps[i] = part.step
                 full = ": the full task" if part.step == part.lesson.steps else ""
                 tell(f"train.py: at step {self._training.session.total_steps:,} lesson {part}{full}", sys.stderr)
 

@@ -12,23 +12,25 @@ from ecs_rl.cli.command_settings import PlaySettings
 from ecs_rl.cli.listing import lines_of_pilots
 from ecs_rl.cli.target import checkpoints_meant
 from ecs_rl.console import deliver, tell
+from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.pilot_scores import gallery
-from ecs_rl.runs import NoRunError
 from ecs_rl.runs.layout import run_directories
 from ecs_rl.shipped import pilot_file
 from ecs_rl.tasks.playing import PlayReport, candidate, play, play_headless
 
 
-def offer(settings: PlaySettings, none: NoRunError) -> int:
+def offer(settings: PlaySettings, no_run: CheckpointError) -> int:
     """Let somebody choose a pilot and play it; without a window play them all, or list them where there is no screen.
 
-    `none` says why no run is played.
+    `no_run` says why no run is played.
     """
     pilots = gallery()
     if not pilots:
-        raise none
+        raise no_run
     broken = run_directories(settings.runs)[0]
-    tell(f"play.py: {none if broken else f'there is no run in {settings.runs} yet: these are the pilots'}", sys.stderr)
+    tell(
+        f"play.py: {no_run if broken else f'there is no run in {settings.runs} yet: these are the pilots'}", sys.stderr
+    )
     if settings.headless:
         return play_all(settings, list(pilots))
     from ecs_rl.tasks.show import choose_pilot  # the door to pygame

@@ -69,17 +69,17 @@ def train(training: Training, record: TrainingRun, settings: TrainSettings, watc
         recorders = RecorderMessages(record)
         messages = CollapseMessages(training), FindingMessages(training), LessonMessages(training), recorders
 
-        def shown() -> None:
+        def update() -> None:
             for message in messages:
                 message.update()
             draw()
 
         try:
             if watch is not None:
-                watch(record.path, shown)
+                watch(record.path, update)
             while not training.done:
                 training.tick()
-                shown()
+                update()
         except (DivergedError, ActionError) as error:  # an agent acts out of shape when its numbers ran away
             problem = error
             close_broken(training, error, "diverged")

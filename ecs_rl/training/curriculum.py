@@ -129,7 +129,7 @@ class LessonProgress:
         return math.fsum(self.results) / len(self.results) > when.level + when.rise * self.step
 
     def __str__(self) -> str:
-        return f"{self.lesson.name} {self.lesson.told(self.step)} ({self.step}/{self.lesson.steps})"
+        return f"{self.lesson.name} {self.lesson.describe(self.step)} ({self.step}/{self.lesson.steps})"
 
 
 def _result(lesson: Lesson, record: EpisodeRecord, score: str) -> float:

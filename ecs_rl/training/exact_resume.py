@@ -144,9 +144,9 @@ def _world(training: Training, tensors: State, workers: int, rank: int, size: in
         "the scene": sorted(parts["now"].keys() - wanted.keys()),
     }
     if any(lacks.values()):
-        told = ", and ".join(f"{who} has no {', '.join(names[:6])}" for who, names in lacks.items() if names)
+        gaps = ", and ".join(f"{who} has no {', '.join(names[:6])}" for who, names in lacks.items() if names)
         raise CheckpointError(
-            f"the saved world does not fit the scene: {told}; go on with the scene as it was then, or start a new run "
+            f"the saved world does not fit the scene: {gaps}; go on with the scene as it was then, or start a new run "
             "from this policy with --init-from"
         )
     for part in ("now", "snapshot", *(["earlier"] if parts["earlier"] else [])):

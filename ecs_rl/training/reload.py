@@ -48,12 +48,12 @@ def why_not(training: Training, scene: Scene) -> str:
 
 def _difference(old: World, new: World) -> str:
     """Return what of two worlds of one arena cannot be brought from one to the other."""
-    told = {
+    facts = {
         "the reward terms": (old.terms, new.terms),
         "the ends": (old.reasons, new.reasons),
         "the scores": (tuple(old.arena.scores), tuple(new.arena.scores)),
     }
-    for what, (before, now) in told.items():
+    for what, (before, now) in facts.items():
         if before != now:
             return f"{what} are others, {', '.join(sorted(set(before) ^ set(now))) or 'in another order'}"
     was, is_now = ({key: (a.shape, a.dtype) for key, a in world.save_columns().items()} for world in (old, new))

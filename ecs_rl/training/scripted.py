@@ -70,13 +70,13 @@ class Script:
             wrong = actions.wrong(answer, len(observation))
             if wrong is not None:
                 message = f"{wrong.what} {wrong.why} in row {wrong.row}" if wrong.why else wrong.what
-                raise CommandError(f"{self.flag} {self.reference}: {message}; there are: {_shown(actions.about)}")
+                raise CommandError(f"{self.flag} {self.reference}: {message}; there are: {_described(actions.about)}")
             return answer
 
         return decide
 
 
-def _shown(about: Mapping[str, str]) -> str:
+def _described(about: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({what})" for name, what in about.items())
 
 

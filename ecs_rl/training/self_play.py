@@ -215,8 +215,8 @@ class SelfPlay:
         if len(self._specs) == 1:
             return self.learner.policy_state()
         # Copies for each: a file holds no tensor twice.
-        each = [prefixed(spec.name, self.learner.policy_state()) for spec in self._specs]
-        return {name: tensor for policy in each for name, tensor in policy.items()}
+        states = [prefixed(spec.name, self.learner.policy_state()) for spec in self._specs]
+        return {name: tensor for policy in states for name, tensor in policy.items()}
 
     def load_policy_state(self, state: State) -> None:
         """Take over the first side's policy."""

@@ -77,15 +77,15 @@ def restore_world(
 def _compare(world: World, wanted: Columns, exactly: bool) -> bool:
     """Tell whether any column is not as it should be, to the last bit; refuse that where it must be exact."""
     odd = [
-        each.key
-        for each in world.lasting()
-        if each.kind is not PolicyState
-        and (each.key in wanted or not each.column.is_new)
-        and each.array.tobytes() != np.asarray(wanted[each.key]).tobytes()
+        place.key
+        for place in world.lasting()
+        if place.kind is not PolicyState
+        and (place.key in wanted or not place.column.is_new)
+        and place.array.tobytes() != np.asarray(wanted[place.key]).tobytes()
     ]
     if odd and exactly:
-        told = f"brought back by its own actions, {', '.join(odd[:3])} came out otherwise. {world.engine.why_lost}"
-        raise CheckpointError(f"this run cannot be continued exactly: {told}")
+        reason = f"brought back by its own actions, {', '.join(odd[:3])} came out otherwise. {world.engine.why_lost}"
+        raise CheckpointError(f"this run cannot be continued exactly: {reason}")
     return bool(odd)
 
 

@@ -150,7 +150,7 @@ def read_sources(path: Path) -> Sources:
             parts = name.split(".")
             for part in (".".join(parts[: i + 1]) for i in range(len(parts))):
                 if part not in helpers:
-                    helper = _found(path.parent, part, left)
+                    helper = _module(path.parent, part, left)
                     if helper is None:
                         break
                     left -= len(helper.text)
@@ -185,7 +185,7 @@ def _read(file: Path, most: int) -> bytes:
     return text
 
 
-def _found(folder: Path, name: str, most: int) -> Module | None:
+def _module(folder: Path, name: str, most: int) -> Module | None:
     """Return the module of this name in the folder; Python's own and this project come first."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or top == "ecs_rl":

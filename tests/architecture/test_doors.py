@@ -15,10 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ecs_rl"
-DOOR = "commands"
-"""The room whose functions import what carries a command out."""
-MOST = 18
-"""Imports of our own modules inside functions of other rooms, half of them for pygame; lower it where one goes."""
+MOST = 31
+"""Imports of our own modules inside functions: torch behind the commands, pygame behind the viewer; lower it where one
+goes."""
 
 
 def imports_in_functions(node: ast.AST, *, inside: bool = False) -> Iterator[str]:
@@ -35,7 +34,6 @@ def test_imports_inside_functions_only_become_fewer() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {module}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        if path.parent.name != DOOR
         for module in imports_in_functions(ast.parse(path.read_text()))
     ]
     assert len(found) <= MOST, "\n".join(found)

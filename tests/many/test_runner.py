@@ -61,7 +61,7 @@ class Numbers:
         self.reports.append((job.number, report.state))
         return self.ends.get(job.number, "")
 
-    def said(self, job: Job, message: str) -> None:
+    def on_message(self, job: Job, message: str) -> None:
         pass
 
     def lost(self, job: Job, exit_code: int, lines: list[str]) -> None:
