@@ -38,14 +38,14 @@ def between(mark: str) -> str:
 
 
 GRAVITY = "    gravity=(0.0, -4.0),\n"
-LOOK = re.compile(r"below `gravity`, goes `(.+?)` and as the last line\nof `build` comes `(.+?)`\.")
+LOOK = re.compile(r"below `gravity`, goes `(.+?)` and as the last line of `build` comes `(.+?)`\.")
 
 
 def tutorial(number: int) -> str:
     """Return the reader's file after a step: whole ones are copied, the last one adds to the one before."""
     if number < 4:
         return example(f"bee {number}")
-    ((shown, decorated),) = LOOK.findall(PAGES["scenes/README.md"])
+    ((shown, decorated),) = LOOK.findall(" ".join(PAGES["scenes/README.md"].split()))
     text = example("bee 3")
     assert text.count(GRAVITY) == 1
     text = text.replace(GRAVITY, f"{GRAVITY}    {shown}\n")

@@ -64,13 +64,23 @@ LOADED = "Set by "
 """What the docstrings of that which the engine fills in say."""
 WIDE = 110
 """Letters of the longest line of code."""
+PROSE = 120
+"""Letters of the longest line of prose."""
 
 
 def page() -> str:
     """Return the whole page."""
-    listed = "\n".join(f"- {title}: {', '.join(map(_linked, names))}" for title, names in GROUPS.items())
+    listed = "\n".join(wrapped(f"- {title}: {', '.join(map(_linked, names))}") for title, names in GROUPS.items())
     parts = [f"## {title}\n\n" + "\n".join(map(entry, names)) for title, names in GROUPS.items()]
     return "\n".join((HEAD, listed, "", *parts)).rstrip() + "\n"
+
+
+def wrapped(line: str) -> str:
+    """Return a paragraph or an entry of a list in lines short enough to compare; short code stays in one line."""
+    line = re.sub(r"`[^`]+`", lambda code: code[0].replace(" ", "\0") if len(code[0]) < WIDE else code[0], line)
+    after = "  " if line.startswith("- ") else ""
+    lines = textwrap.wrap(line, PROSE, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def _linked(name: str) -> str:
@@ -83,10 +93,10 @@ def entry(name: str) -> str:
     told = [f"### {name}", ""]
     if name not in HANDED_OUT and not is_component(thing):
         told += ["```python", signature(name, thing), "```", ""]
-    told += [text_of(thing), ""]
+    told += ["\n\n".join(map(wrapped, text_of(thing).split("\n\n"))), ""]
     if is_dataclass(thing) and name not in HANDED_OUT:
-        told += [f"- `{each}`: {text}" for each, text in settings(thing).items()]
-    told += [member(thing, each) for each in MEMBERS.get(name, ())]
+        told += [wrapped(f"- `{each}`: {text}") for each, text in settings(thing).items()]
+    told += [wrapped(member(thing, each)) for each in MEMBERS.get(name, ())]
     return "\n".join(told).rstrip() + "\n"
 
 

@@ -103,7 +103,7 @@ def test_every_page_is_one_of_those_that_are_checked_and_can_be_reached_from_the
     assert found <= set(LINK.findall(README))
 
 
-@pytest.mark.parametrize("page", ["ecs_rl/README.md", "ecs_rl/agents/README.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_lines_of_prose_are_short_enough_to_read_and_to_compare(page: str) -> None:
     lines = without_blocks(PAGES[page]).splitlines()
     assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
