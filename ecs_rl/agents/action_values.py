@@ -29,6 +29,7 @@ class ActionValues:
         self.options = len(space.names)
         self.outputs = self.options + dueling
         self._mix = self._mixing() if dueling else None
+        self._unmix = None if self._mix is None else self._mix.t()
 
     def _mixing(self) -> Tensor:
         """Return the (outputs, options) matrix that makes values of a state's value and advantages."""
@@ -48,12 +49,14 @@ class ActionValues:
 
     def backward(self, grad: Tensor) -> Tensor:
         """Return the loss's gradient by the output, given that by the values."""
-        return grad if self._mix is None else torch.mm(grad, self._mix.t())
+        return grad if self._unmix is None else torch.mm(grad, self._unmix)
 
     def best(self, values: Floats) -> Choices:
         """Return (rows, choices) the best option of each choice, as its number within the choice."""
-        best = [values[:, span].argmax(axis=1) for span in self._spans]
-        return best[0][:, None] if len(best) == 1 else np.stack(best, axis=1)
+        if len(self._spans) == 1:
+            best: Choices = values.argmax(axis=1)[:, None]
+            return best
+        return np.stack([values[:, span].argmax(axis=1) for span in self._spans], axis=1)
 
     def random(self, rows: int, generator: torch.Generator) -> Choices:
         """Return (rows, choices) options at random."""

@@ -150,7 +150,8 @@ class DQN(ReplayLearner):
         self._move(lr)
         if batch.weight is not None:
             self._memory.learned(batch.rows, np.abs(error).mean(axis=1))
-        self._newest.numpy()[:] = loss, np.add.reduce(q, axis=None) / q.size, lr
+        if self._is_last:
+            self._newest.numpy()[:] = loss, np.add.reduce(q, axis=None) / q.size, lr
 
     def imitate(self, episodes: Sequence[Demonstration]) -> float:
         """Learn to act as in the episodes; after that the share of random actions begins with `epsilon_end`."""

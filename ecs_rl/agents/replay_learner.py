@@ -66,12 +66,13 @@ class ReplayLearner(Learner):
         self._held = torch.zeros(2, dtype=torch.float64)  # how many demonstrated decisions stay, and how strongly
         self._seen = 0  # valid transitions so far
         self._steps = 0  # gradient steps so far
-        self._due = np.zeros(())  # what `_per_row` has brought and no gradient step has paid off
+        self._due = 0.0  # what `_per_row` has brought and no gradient step has paid off
         self._newest = torch.zeros(len(self.METRICS), dtype=torch.float64)
 
     def _begin_steps(self, parameters: Parameters, *parts: Parameters) -> None:
         """Let one optimiser move these parameters, which have their first values, or an optimiser for each part."""
         self._learns, self._adams = parameters, [Adam(part, ADAM_EPSILON) for part in parts or (parameters,)]
+        self._gradients = [adam.grad for adam in self._adams]
         self._sound = parameters.flat.clone()  # the newest that gave a finite gradient
 
     OWN = (*Learner.OWN, "waiting/", "memory/")
@@ -153,10 +154,11 @@ class ReplayLearner(Learner):
 
     def learn(self, progress: float) -> Iterator[None]:
         """Take the gradient steps that are due, yielding between them."""
-        while self._due >= self._per_step and (self._memory.size or self._group.size > 1):
+        per_step = self._per_step
+        while self._due >= per_step and (self._memory.size or self._group.size > 1):
             self.learn_once(progress)
-            self._due -= self._per_step
-            if self._due >= self._per_step:
+            self._due -= per_step
+            if self._due >= per_step:
                 yield
 
     @torch.inference_mode()
@@ -177,7 +179,7 @@ class ReplayLearner(Learner):
     @property
     def _is_last(self) -> bool:
         """Whether this gradient step is the last one of those that are due now, so that its numbers will be read."""
-        return self._steps == 0 or float(self._due) < 2.0 * self._per_step
+        return self._steps == 0 or self._due < 2.0 * self._per_step
 
     def _demonstrated(self, batch: Batch) -> NDArray[np.int64]:
         """Return which transitions of a batch are demonstrations that it holds to; what it remembers is none."""
@@ -188,12 +190,15 @@ class ReplayLearner(Learner):
     def _gradient(self, loss: float, parts: int | None = None) -> tuple[float, float]:
         """Let the gradients of the first `parts` optimisers, or of all, and the loss be their means over all processes.
 
-        A process whose memory is still empty has nothing to say. Returns the norm of the gradients, added up, and the
-        loss.
+        A process whose memory is still empty has nothing to say. Returns the norms of the gradients, added up, and the
+        loss, as exact as float32 has it in any group.
         """
-        gradients, mean = [adam.grad for adam in self._adams[:parts]], torch.tensor([loss])
-        self._group.mean(*gradients, mean, weight=float(self._memory.size > 0))
-        return sum(float(torch.linalg.vector_norm(gradient)) for gradient in gradients), float(mean)
+        gradients = self._gradients[:parts]
+        if self._group.size > 1:
+            mean = torch.tensor([loss])
+            self._group.mean(*gradients, mean, weight=float(self._memory.size > 0))
+            loss = float(mean)
+        return sum([float(torch.linalg.vector_norm(gradient)) for gradient in gradients]), float(np.float32(loss))
 
     def _move(self, lr: float, parts: int | None = None) -> None:
         """Take the step of the first `parts` optimisers, or of all, now that the gradient is known to be finite."""
@@ -216,7 +221,7 @@ class ReplayLearner(Learner):
         shares = []
         for batch in examples.batches(self._random, steps=IMITATING):
             shares.append(self._imitate(batch))
-            self._group.mean(*(adam.grad for adam in self._adams))
+            self._group.mean(*self._gradients)
             for adam in self._adams:
                 adam.step(c.lr)
         self._copy_to_targets()
@@ -251,7 +256,7 @@ class ReplayLearner(Learner):
             **prefixed("memory", self._memory.parts),
             "shown": self._held,
             "count/seen": Attribute(self, "_seen"),
-            "count/due": torch.from_numpy(self._due),
+            "count/due": Attribute(self, "_due"),
             "count/steps": Attribute(self, "_steps"),
             "newest": self._newest,
         }

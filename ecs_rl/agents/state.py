@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A whole number, or a tensor of any length, that its owner replaces."""
+    """A number, or a tensor of any length, that its owner replaces."""
 
     owner: object
     name: str
@@ -71,7 +71,7 @@ def load(parts: Parts, state: State) -> None:
                 part.rows[: len(saved)].copy_(saved)
                 part.owner.size = len(saved)
             case Attribute():
-                setattr(part.owner, part.name, saved.clone() if saved.ndim else int(saved))
+                setattr(part.owner, part.name, saved.clone() if saved.ndim else saved.item())
             case torch.Generator():
                 try:
                     part.set_state(saved)
@@ -88,7 +88,8 @@ def _now(part: Part) -> Tensor:
         case Filled():
             return part.rows[: part.owner.size]
         case Attribute():
-            return torch.as_tensor(getattr(part.owner, part.name))
+            value = getattr(part.owner, part.name)
+            return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     return part
 
 
