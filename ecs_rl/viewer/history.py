@@ -20,18 +20,27 @@ import msgspec
 import numpy as np
 
 from ecs_rl.arrays import F64
-from ecs_rl.records import ELO, END, LESSON, LESSON_STEP, OF_AGENT, SCORE, TERM
+from ecs_rl.records import ELO, END, LESSON, LESSON_STEP, OF_AGENT, SCORE, TERM, TIME_UP
 from ecs_rl.runs.rows import CHANGE
 from ecs_rl.training.live_settings import WEIGHT
-from ecs_rl.viewer.view import LearningView, Series, Stack
+from ecs_rl.viewer.number_formats import count, result
+from ecs_rl.viewer.palette import BLUE, DIM, GREEN, ORANGE, PANEL, PURPLE, SKY, VERMILION, Colour, mix
+from ecs_rl.viewer.played_episodes import tone_of_ends
+from ecs_rl.viewer.view import LearningView, Series, Stack, Tone
 
 GROUPS: dict[str, tuple[Callable[[str], bool], int]] = {
     "losses": (lambda key: key.startswith("train/") and "/loss" in key, 3),
     "exploring": (lambda key: key.startswith("train/") and key.endswith(("entropy", "epsilon")), 3),
+    "KL": (lambda key: key.startswith("train/") and key.endswith("kl"), 3),
+    "clip share": (lambda key: key.startswith("train/") and key.endswith("clip_fraction"), 3),
     "endings": (lambda key: key.startswith(f"rollout/{END}"), 7),
     "terms": (lambda key: key.startswith(f"rollout/{TERM}"), 7),
 }
 """Metrics that share a plot: which they are, and how many of them at most."""
+UPDATE = ("KL", "clip share")
+"""The groups that tell how far an update has moved the policy."""
+HUES: dict[Tone, tuple[Colour, ...]] = {"good": (GREEN, SKY, BLUE), "bad": (VERMILION, ORANGE, PURPLE)}
+"""The colours of good endings and of bad ones, the first one's first."""
 MOST_NAMES = 1000
 MOST_POINTS = 4000
 """Points of a curve, at most twice as many for a moment; a wide screen has as many columns."""
@@ -60,7 +69,11 @@ class History:
         steps_total: int | None = None,
         score: str = "",
         agents: Sequence[str] = (),
+        colours: Mapping[str, Colour] | None = None,
+        before: History | None = None,
     ) -> None:
+        """`colours` are those of agents' bodies; `before` is the previous run of the scene."""
+        self._colours, self._before = colours or {}, before
         self.solved_at, self.steps_total, self.score = solved_at, steps_total, score
         self._results = f"{SCORE}{score}" if score else "mean_return"
         """What stands for an arena, as metrics name it behind the group."""
@@ -101,6 +114,9 @@ class History:
                 return
         self._add(self.new)
         self.new.clear()
+        if self._before is not None and self._before.behind:
+            self._before.read()
+            self._view = None
 
     def refresh(self) -> LearningView:
         """Read, and return the history so far: the same object while there is nothing new; once a second will do."""
@@ -202,8 +218,18 @@ class History:
             waiting=self.waiting,
             changes=tuple(self._changes),
             bests=tuple(self._bests.items()),
+            ghost=None if self._before is None or self._before.behind else self._before.as_ghost(),
         )
         return view if RATING not in self._curves else self._rated(view)
+
+    def as_ghost(self) -> Series | None:
+        """Return the large plot's curve, by what this run came to in words; None without a number."""
+        view = self._made()
+        if view.best is None:
+            return None
+        solved = view.solved_step
+        came_to = f"best {result(view.best[1])}" if solved is None else f"solved at {count(solved)} steps"
+        return replace(view.returns, name=f"last time {came_to}", spread=None)
 
     def _rated(self, view: LearningView) -> LearningView:
         """Return the view of self-play: Elo is the large plot, for results against oneself say little."""
@@ -211,7 +237,7 @@ class History:
         known = np.isfinite(rating.x) & np.isfinite(rating.y)
         elo = np.interp(evaluated, rating.x[known], rating.y[known]) if known.any() else evaluated * math.nan
         at_evaluations = Series("Elo", evaluated, elo)
-        others = ((view.returns, view.evaluations), *view.others)
+        others = ((view.returns, replace(view.evaluations, spread=None)), *view.others)
         none = Series(view.evaluations.name)
         best = _best(at_evaluations)
         return replace(view, returns=rating, evaluations=none, best=best, solved_at=None, others=others)
@@ -224,28 +250,49 @@ class History:
         return float(evaluations.x[reached[0]]) if len(reached) else None
 
     def _stacks(self) -> tuple[Stack, ...]:
-        """Return how episodes ended, and what was earned by each term; nothing for a run that has not noted it."""
-        return tuple(
-            Stack(name, tuple(self._series(key, key.removeprefix(prefix)) for key in keys), whole=whole)
-            for name, keys, prefix, whole in (
-                ("endings", self._groups["endings"], f"rollout/{END}", True),
-                ("rewards", self._groups["terms"], f"rollout/{TERM}", False),
-            )
-            if keys
+        """Return how episodes ended, and what was earned by each term; nothing for a run that has not noted it.
+
+        In self-play it is what the first agent earned: its opponent's mirrors it.
+        """
+        names = [key.removeprefix(f"rollout/{TERM}") for key in self._groups["terms"]]
+        first = next(iter(self._returns_of.values()), "").removesuffix("return").strip()
+        own = [name for name in names if RATING in self._curves and name.startswith(f"{first}/")]
+        terms = tuple(self._series(f"rollout/{TERM}{name}", name.removeprefix(f"{first}/")) for name in own or names)
+        stacks = (
+            Stack("endings", tuple(self._endings()), whole=True),
+            Stack(f"{first} rewards" if own else "rewards", terms),
         )
+        return tuple(stack for stack in stacks if stack.parts)
+
+    def _endings(self) -> Iterator[Series]:
+        """Yield the share of each ending, in the colour of the agent that it is for, or of good and of bad ones."""
+        hues = {tone: iter(colours) for tone, colours in HUES.items()}
+        for key in self._groups["endings"]:
+            name = key.removeprefix(f"rollout/{END}")
+            colour = mix(PANEL, DIM, 0.7) if name == TIME_UP else self._colours.get(name.partition("/")[0])
+            if colour is None:
+                paid = self._series(f"rollout/{TERM}{name}", name).y
+                tone = tone_of_ends((name,), float(np.nansum(paid[-1:])))
+                colour = next(hues[tone], HUES[tone][-1])
+            yield replace(self._series(key, name), colour=colour)
 
     def _others(self) -> tuple[tuple[Series, ...], ...]:
         """Return the small plots, the most telling first: narrow windows have room for some of them.
 
         Returns are each agent's own where there are several, or the return where the large plot shows the score.
         """
-        returns = tuple(self._series(key, name) for key, name in self._returns_of.items())
+        returns = tuple(
+            replace(self._series(key, name), colour=self._colours.get(name.removesuffix(" return")))
+            for key, name in self._returns_of.items()
+        )
+        moved = [name for name in UPDATE if self._groups[name]]
         after = "loss" if len(self._groups["losses"]) > 1 else ""
         return (
             *((returns,) if returns else ()),
             (self._series("rollout/mean_length", "episode length"),),
-            tuple(self._series(key, _name(key, after)) for key in self._groups["losses"]) or (Series("loss"),),
             tuple(self._series(key, _name(key)) for key in self._groups["exploring"]) or (Series("entropy"),),
+            *(tuple(self._series(key, _of(key, name)) for key in self._groups[name]) for name in moved),
+            tuple(self._series(key, _name(key, after)) for key in self._groups["losses"]) or (Series("loss"),),
             (self._series("time/steps_per_second", "mean steps per second"),),
         )
 
@@ -349,6 +396,11 @@ def _changes(row: Row) -> Iterator[tuple[float, str]]:
 def _name(key: str, after: str = "") -> str:
     last = key.removeprefix("train/").replace("loss/", "").replace("/", " ")
     return f"{last} {after}".strip()
+
+
+def _of(key: str, name: str) -> str:
+    """Return what a number of an update is called, of several policies with the policy's name before it."""
+    return f"{key.removeprefix('train/').rpartition('/')[0]} {name}".strip()
 
 
 def _number(value: object) -> float:

@@ -323,16 +323,18 @@ class SeldomRead(Generic[V]):
 
     def __init__(self, read: Callable[[Mind], V]) -> None:
         self._read = read
-        self._reading: tuple[Mind, V] | None = None
+        self._reading: tuple[tuple[Mind, int], V] | None = None
+        """Of which mind, after how many jumps of the stage."""
         self.age = 0.0
         """Seconds since it was read."""
 
     def of(self, app: App) -> V:
         """Return the mind as it is in the picture; of a stage that moves beside a busy training, as it was just now."""
-        mind, work = app.show.mind, app.run.background
-        moves = work is not None and work.is_flat_out and not app.show.paused
-        if self._reading is None or not moves or self.age >= READ_EVERY or self._reading[0] is not mind:
-            self.age, self._reading = 0.0, (mind, self._read(mind))
+        show, mind, work = app.show, app.show.mind, app.run.background
+        moves = work is not None and work.is_flat_out and not show.paused and show.rewind.at is None
+        which = mind, show.log.jumps
+        if self._reading is None or not moves or self.age >= READ_EVERY or self._reading[0] != which:
+            self.age, self._reading = 0.0, (which, self._read(mind))
         return self._reading[1]
 
     def forget(self) -> None:

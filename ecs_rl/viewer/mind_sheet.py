@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pygame
 
+from ecs_rl.arrays import F64
 from ecs_rl.viewer import palette
 from ecs_rl.viewer.canvas import NORMAL, SMALL, Canvas, draw_head_key
 from ecs_rl.viewer.draw import bar, rounded
-from ecs_rl.viewer.number_formats import fixed
+from ecs_rl.viewer.number_formats import fixed, short
 from ecs_rl.viewer.number_pictures import ROWS as PICTURE
-from ecs_rl.viewer.number_pictures import draw_seen_picture, pictures_shown, rows_of
-from ecs_rl.viewer.plots import Axes, decimate, reach, runs
+from ecs_rl.viewer.number_pictures import draw_members, draw_seen_picture, folded, label_of, pictures_shown, rows_of
+from ecs_rl.viewer.plots import Axes, decimate, reach, runs, tick_text
 from ecs_rl.viewer.view import MindView, Option, Seen, WhyView
 
 TALL = 74
@@ -40,32 +41,38 @@ class Plan:
     does: int
     plot: int
     earned: int
+    rows: tuple[tuple[int, ...], ...] = ()
+    """The numbers of each row of what is seen; several where members of a kind share one."""
 
 
 def plan(height: int, sees: int, does: int, earned: int, canvas: Canvas) -> Plan:
-    """Return the plan for a panel: lower rows first, then no plot, then fewer rows, the longest section first."""
-    heads = 4 * canvas.px(HEAD) + 3 * canvas.px(GAP) + canvas.px(6)
+    """Return the plan for a panel: lower rows first, then a lower plot, then fewer rows, the longest section first.
 
-    def needs(row: float, plot: int) -> float:
-        return heads + plot + (sees + does + earned + 1) * row
+    The plot goes last: no other section says what cannot be seen on the stage.
+    """
+    heads = 4 * canvas.px(HEAD) + 3 * canvas.px(GAP) + canvas.px(6)
+    counts = {"sees": sees, "does": does, "earned": earned}
+
+    def needs(row: int, plot: int) -> int:
+        return heads + plot + (sum(counts.values()) + 1) * row
 
     for row in (ROW, ROW - 1, ROW - 2, ROW - 3):
         for plot in (PLOT, PLOT * 2 // 3):
-            if needs(canvas.px(row), canvas.px(plot)) <= height:
-                spare = int(height - needs(canvas.px(row), canvas.px(plot)))
+            spare = height - needs(canvas.px(row), canvas.px(plot))
+            if spare >= 0:
                 tall = canvas.px(plot) + min(spare, canvas.px(50)) if row == ROW else canvas.px(plot)
                 return Plan(canvas.px(row), sees, does, tall, earned)
-    row, plot = canvas.px(ROW - 3), canvas.px(PLOT // 2) if needs(canvas.px(ROW - 3), 0) * 0.8 < height else 0
-    counts = {"earned": earned, "sees": sees, "does": does}
-    while heads + plot + (sum(counts.values()) + 1) * row > height and max(counts.values()) > 1:
+    row, plot = canvas.px(ROW - 3), canvas.px(PLOT // 2)
+    while needs(row, plot) > height and max(counts.values()) > 1:
         longest = max(counts, key=lambda name: counts[name] / (3 if name == "does" else 1))
         counts[longest] -= 1
-    return Plan(row, counts["sees"], counts["does"], plot, counts["earned"])
+    return Plan(row, counts["sees"], counts["does"], plot if needs(row, plot) <= height else 0, counts["earned"])
 
 
 def paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], canvas: Canvas) -> None:
     """Paint a mind; names and tracks are kept, and so are bars and numbers while it is the same mind."""
-    (mind, sizes), barred = shows, _barred(shows[0])
+    mind, sizes = shows
+    barred = (*(_label(mind, row) for row in sizes.rows), *(option.name for option in mind.does))
     seen, earned = len(mind.sees) + mind.sees_more, tuple(term.name for term in mind.earned)
     pictures = tuple((picture.name, picture.first, picture.values.shape) for picture in mind.pictures)
     names = (barred, seen, earned, mind.kind, mind.who, sizes, _asked(mind), pictures)
@@ -75,14 +82,21 @@ def paint_mind(surface: pygame.Surface, shows: tuple[MindView, Plan], canvas: Ca
 
 
 def plan_for(area: pygame.Rect, mind: MindView, canvas: Canvas) -> Plan:
-    """Return the plan for a mind in a room."""
-    sees = len(rows_of(mind)) + (PICTURE * len(mind.pictures) if mind.why is None else 0)
-    return plan(area.h, sees, len(mind.does), len(mind.earned), canvas)
+    """Return the plan for a mind in a room; members of a kind share rows where there is no room for a row each."""
+    numbers, pictures = tuple(rows_of(mind)), PICTURE * len(mind.pictures) if mind.why is None else 0
+    names = tuple(seen.name for seen in mind.sees)
+
+    def planned(rows: tuple[tuple[int, ...], ...]) -> Plan:
+        sizes = plan(area.h, len(rows) + pictures, len(mind.does), len(mind.earned), canvas)
+        return replace(sizes, rows=rows)
+
+    sizes = planned(tuple((number,) for number in numbers))
+    fits = sizes.sees == len(sizes.rows) + pictures
+    return sizes if fits or mind.why is not None else planned(folded(names, numbers))
 
 
-def _barred(mind: MindView) -> tuple[str, ...]:
-    """Return the names that stand beside a bar."""
-    return (*(mind.sees[number].name for number in rows_of(mind)), *(option.name for option in mind.does))
+def _label(mind: MindView, row: tuple[int, ...]) -> str:
+    return label_of([mind.sees[number].name for number in row])
 
 
 def range_of(seen: Seen) -> tuple[float, float]:
@@ -126,7 +140,7 @@ class _Sheet:
         self.surface.fill(palette.NIGHT, (0, 0, self.canvas.px(1), self.surface.get_height()))
         s = self.sizes
         self._head(f"{mind.who} sees".strip(), self.sees_at, _asked(mind) or self._unseen(mind), KEY)
-        self._rows(self.sees_at, {number: mind.sees[number].name for number in self._listed(mind)}, 5, "name")
+        self._rows(self.sees_at, {row[0]: _label(mind, row) for row in self._listed(mind)}, 5, "name")
         self._head("Does", self.does_at, _rest(len(mind.does), s.does) or KINDS[mind.kind])
         self._rows(self.does_at, {i: option.name for i, option in enumerate(mind.does[: s.does])}, 9, "option")
         self._head("Expects", self.plot_at, "")
@@ -138,14 +152,14 @@ class _Sheet:
         self.surface.fill(palette.RULE, (self.left, y + self.canvas.px(1), self.right - self.left, 1))
         self._text("total", (self.left, y + s.row // 2 + self.canvas.px(2)), palette.TEXT)
 
-    def _listed(self, mind: MindView) -> list[int]:
-        """Return the numbers that have a row, as far as there is room beside the pictures."""
-        return rows_of(mind)[: self.sizes.sees - PICTURE * pictures_shown(mind, self.sizes.sees)]
+    def _listed(self, mind: MindView) -> tuple[tuple[int, ...], ...]:
+        """Return the numbers of each row for which there is room beside the pictures."""
+        return self.sizes.rows[: self.sizes.sees - PICTURE * pictures_shown(mind, self.sizes.sees)]
 
     def _unseen(self, mind: MindView) -> str:
         """Return how many numbers there is no room for."""
         within = sum(picture.values.size for picture in mind.pictures[: pictures_shown(mind, self.sizes.sees)])
-        return _rest(len(mind.sees) + mind.sees_more, len(self._listed(mind)) + within)
+        return _rest(len(mind.sees) + mind.sees_more, sum(map(len, self._listed(mind))) + within)
 
     def _head(self, title: str, below: int, note: str, key: str = "") -> None:
         y = below - self.canvas.px(HEAD) // 2
@@ -184,11 +198,13 @@ class _Sheet:
     def numbers(self, mind: MindView) -> None:
         """Draw bars and numbers."""
         rows = self._listed(mind)
-        for i, number in enumerate(rows):
-            if mind.why is None:
-                self._seen(i, mind.sees[number])
+        for i, row in enumerate(rows):
+            if len(row) > 1:
+                self._members(i, [mind.sees[number].value for number in row])
+            elif mind.why is None:
+                self._seen(i, mind.sees[row[0]])
             else:
-                self._pulled(i, mind.sees[number], mind.why)
+                self._pulled(i, row[0], mind.sees[row[0]], mind.why)
         below = self.sees_at + len(rows) * self.sizes.row
         for i, picture in enumerate(mind.pictures[: pictures_shown(mind, self.sizes.sees)]):
             tall = PICTURE * self.sizes.row
@@ -226,9 +242,16 @@ class _Sheet:
                 self.surface.fill(palette.FAINT, (x, rect.y - over, self.canvas.px(1), rect.h + 2 * over))
         self._number(fixed(seen.value), self.right, rect.centery)
 
-    def _pulled(self, number: int, seen: Seen, why: WhyView) -> None:
+    def _members(self, row: int, values: list[float]) -> None:
+        """Draw the numbers of all members of a kind in one row, and the largest of them."""
+        rail = self.rail(self.sees_at, row, self.sizes.row - 3)
+        most = max(map(abs, filter(math.isfinite, values)), default=0.0) or 1.0
+        draw_members(self.surface, rail, [value / most for value in values], self.canvas)
+        self._number(f"\u00b1{short(most)}", self.right, rail.centery, palette.DIM)
+
+    def _pulled(self, row: int, number: int, seen: Seen, why: WhyView) -> None:
         """Draw a number's pull in place of its bar, and its value as a knob that the mouse can turn."""
-        rect, (low, high) = self.rail(self.sees_at, number, 7), range_of(seen)
+        rect, (low, high) = self.rail(self.sees_at, row, 7), range_of(seen)
         most = max(map(abs, why.pulls), default=0.0) if why.pulls is not None else 0.0
         pull = why.pulls[number] if why.pulls is not None and number < len(why.pulls) else 0.0
         value = (seen.value - low) / (high - low) if high > low else math.nan
@@ -364,13 +387,32 @@ def paint_ground(surface: pygame.Surface, area: pygame.Rect, canvas: Canvas) -> 
         canvas.write(surface, text, at, size=SMALL - 1.5, colour=colour, width=area.w - canvas.px(14))
 
 
+def steady_range(series: Sequence[F64]) -> tuple[float, float]:
+    """Return round numbers around all finite ones, no nearer to each other than a tenth of the largest.
+
+    So what hardly moves looks as if it hardly moved, and the numbers stay while the curve does not leave them.
+    """
+    low, high = reach(series, spare=0.0)
+    wide = max(high - low, 0.1 * max(abs(low), abs(high))) / 4
+    if not math.isfinite(wide):
+        return 0.0, 1.0
+    power = 10.0 ** math.floor(math.log10(wide))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= wide)
+    return math.floor(low / step) * step, math.ceil(high / step) * step
+
+
 def draw_expectations(surface: pygame.Surface, area: pygame.Rect, mind: MindView, canvas: Canvas) -> None:
-    """Draw the two lines, which are cut where another episode began."""
-    words = canvas.px(10) if area.h >= canvas.px(TALL) else 0
-    area = area.inflate(-canvas.px(12), -canvas.px(12))
-    area.h -= words
+    """Draw the two lines, which are cut where another episode began, and the numbers at both ends of their axis."""
+    words, edge = canvas.px(14) if area.h >= canvas.px(TALL) else 0, canvas.px(6)
+    low, high = steady_range((mind.expected, mind.came))
+    texts = [tick_text(value, high - low) for value in (high, low)]
+    left = edge + max(canvas.width(text, SMALL - 2, "numbers") for text in texts) + canvas.px(4)
+    area = pygame.Rect(area.x + left, area.y + edge, area.w - left - edge, area.h - 2 * edge - words)
     length = max(len(mind.expected), len(mind.came), 2)
-    axes = Axes(area, (0.0, length - 1.0), reach((mind.expected, mind.came)))
+    axes = Axes(area, (0.0, length - 1.0), (low, high))
+    for text, y in zip(texts, (area.top + canvas.px(2), area.bottom - canvas.px(2)), strict=True):
+        at, colour = (area.left - canvas.px(4), y), palette.FAINT
+        canvas.write(surface, text, at, size=SMALL - 2, colour=colour, face="numbers", anchor="right")
     if axes.y[0] < 0 < axes.y[1]:
         zero = round(axes.y_at(0.0))
         surface.fill(palette.RULE, (area.left, zero, area.w, 1))

@@ -22,6 +22,8 @@ def count(value: float | None) -> str:
 
 def result(value: float) -> str:
     """Return a number of a curve: `218`, `0.012`, `1.5k`."""
+    if 1e-4 < abs(value) < 0.1:
+        return f"{value:.2g}"
     return count(value) if abs(value) >= 1000 else short(value)
 
 

@@ -1,27 +1,58 @@
-"""Many numbers that are seen and belong together, as one small picture: rays as bars, cells as a map of them."""
+"""Numbers that are seen and belong together as small pictures: rays as bars, cells as a map, members side by side."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pygame
 
 from ecs_rl.arrays import F64
 from ecs_rl.viewer.canvas import SMALL, Canvas
-from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, NIGHT, mix
+from ecs_rl.viewer.palette import BAD, DIM, FAINT, MAIN_LINE, NIGHT, PANEL, RAISED, mix
 from ecs_rl.viewer.view import MindView, SeenPicture
 
 ROWS = 4
 """Rows of the panel that a picture takes, its name included."""
 STEPS = 12
 """Shades of a number, so that few colours are made."""
+MEMBER, FEW = re.compile(r"(.*?)(\d+)(\D*)"), 2
+"""The number of a member in a name; a kind with fewer members has a row for each."""
 
 
 def rows_of(mind: MindView) -> list[int]:
     """Return the numbers that have a row each: all but those in pictures, and where somebody asks why, all."""
     within = {i for p in mind.pictures for i in range(p.first, p.first + p.values.size)} if mind.why is None else set()
     return [number for number in range(len(mind.sees)) if number not in within]
+
+
+@lru_cache(maxsize=16)
+def folded(names: tuple[str, ...], rows: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the numbers of rows in which members of a kind share one, as their names differ in one number alone."""
+    alike = dict[tuple[str | int, ...], list[int]]()
+    for number in rows:
+        before, member, after = _parts(names[number])
+        alike.setdefault((before, after) if member else (number,), []).append(number)
+    folds = list[tuple[int, ...]]()
+    for numbers in alike.values():
+        folds += [tuple(numbers)] if len(numbers) >= FEW else [(number,) for number in numbers]
+    return tuple(folds)
+
+
+def label_of(names: Sequence[str]) -> str:
+    """Return what a row is called that these numbers share: `sheep 0 to 7 x`."""
+    (before, first, after), (_, last, _) = _parts(names[0]), _parts(names[-1])
+    kind = " ".join(before.split()[-1:])
+    return f"{kind} {first} to {last}{after}".strip() if len(names) > 1 else names[0]
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Return what stands before the last number in a name, that number, and what stands after it."""
+    parts = MEMBER.fullmatch(name)
+    return ("", "", name) if parts is None else (parts[1], parts[2], parts[3])
 
 
 def pictures_shown(mind: MindView, rows: int) -> int:
@@ -75,6 +106,19 @@ def _cells(surface: pygame.Surface, area: pygame.Rect, values: F64, canvas: Canv
         for share in np.unique(shares):
             pixels[(shares == share).T] = _shade(float(share))
         surface.blit(pygame.transform.scale(pygame.surfarray.make_surface(pixels), size), place)
+
+
+def draw_members(surface: pygame.Surface, area: pygame.Rect, shares: Sequence[float], canvas: Canvas) -> None:
+    """Draw a small upright bar for each member of a kind, -1 to 1 high, upwards from the middle where above zero."""
+    surface.fill(PANEL, area)
+    surface.fill(RAISED, (area.x, area.centery, area.w, 1))
+    for member, share in enumerate(shares):
+        if not math.isfinite(share):
+            continue
+        left, right = (area.x + area.w * at // len(shares) for at in (member, member + 1))
+        tall = max(1, round(abs(share) * area.h / 2))
+        top = area.centery - tall if share > 0 else area.centery
+        surface.fill(_shade(share), (left, top, max(1, right - left - canvas.px(2)), tall))
 
 
 def _shade(share: float) -> tuple[int, int, int]:

@@ -87,13 +87,15 @@ def tone_of(world: World, arena: int, total: float, reasons: Sequence[str]) -> T
         return "warn"
     earned = Results(world).by_name(world.one(c.Terms).now[:, arena]).tolist()
     paid = dict(zip(world.terms, earned, strict=True))
-    named = sum(paid.get(reason, 0.0) for reason in reasons)
-    if named:
-        return "good" if named > 0 else "bad"
-    if any(GOOD_WORDS & set(reason.lower().split()) for reason in reasons):
-        return "good"
-    solved_at = world.scene.solved_at
-    if solved_at is not None and total >= solved_at:
+    solved_at, named = world.scene.solved_at, sum(paid.get(reason, 0.0) for reason in reasons)
+    return tone_of_ends(reasons, named, is_solved=solved_at is not None and total >= solved_at)
+
+
+def tone_of_ends(reasons: Sequence[str], paid: float, *, is_solved: bool = False) -> Tone:
+    """Return whether it is good to end so: by what is `paid` under these names, else by the words or the result."""
+    if paid:
+        return "good" if paid > 0 else "bad"
+    if is_solved or any(GOOD_WORDS & set(reason.lower().split()) for reason in reasons):
         return "good"
     return "bad" if reasons else "plain"
 

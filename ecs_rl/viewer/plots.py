@@ -252,10 +252,12 @@ def paint_returns(
         write_nothing(surface, area, learning.waiting, canvas)
         return
     band = [] if returns.spread is None else [returns.y - returns.spread, returns.y + returns.spread]
-    axes = Axes(area, x, reach([returns.y, evaluations.y, goal_of(learning.solved_at), *band]))
+    ghost = _within(learning.ghost, x)
+    axes = Axes(area, x, reach([returns.y, evaluations.y, ghost.y, goal_of(learning.solved_at), *band]))
     y_most = max(2, area.h // canvas.px(30))
     draw_axes(surface, canvas, axes, x_most=max(2, area.w // canvas.px(80)), y_most=y_most, x_unit=" steps")
     draw_band(surface, axes, returns, MAIN_LINE)
+    _draw_ghost(surface, axes, ghost, canvas)
     draw_whiskers(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.45), canvas.px(1))
     draw_line(surface, axes, returns, MAIN_LINE, canvas.px(2))
     draw_line(surface, axes, evaluations, mix(PANEL, SECOND_LINE, 0.6), 1)
@@ -268,6 +270,24 @@ def paint_returns(
         at = axes.point(*learning.best)
         if np.isfinite(at).all():
             draw_star(surface, at, 6.5 * canvas.scale)
+
+
+def _within(ghost: Series | None, x: tuple[float, float]) -> Series:
+    """Return the part of a previous run's curve that lies within these steps."""
+    if ghost is None:
+        return Series("")
+    there = (ghost.x >= x[0]) & (ghost.x <= x[1])
+    return Series(ghost.name, ghost.x[there], ghost.y[there])
+
+
+def _draw_ghost(surface: pygame.Surface, axes: Axes, ghost: Series, canvas: Canvas) -> None:
+    """Draw a previous run's curve, and what it came to in words at the lower right."""
+    if not len(ghost.x):
+        return
+    colour = mix(PANEL, FAINT, 0.75)
+    draw_line(surface, axes, ghost, colour, canvas.px(1))
+    at = (axes.area.right - canvas.px(4), axes.area.bottom - canvas.px(22))
+    canvas.write(surface, ghost.name, at, size=SMALL - 1, colour=FAINT, anchor="right", width=axes.area.w)
 
 
 def goal_of(solved_at: float | None) -> F64:

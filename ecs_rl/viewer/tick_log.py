@@ -119,6 +119,8 @@ class TickLog:
         self.keeps_sights = False
         """Whether ticks also have what the agents of the watched arena saw, and what each term earned."""
         self._line = 0
+        self.jumps = 0
+        """How often something else has come than the next tick of the episode."""
         self._rebuilt = False
         self._hand: tuple[float, ...] = ()
         self._steered: frozenset[tuple[str, int]] = frozenset()
@@ -172,6 +174,7 @@ class TickLog:
     def cut(self) -> None:
         """Let nothing that comes follow from what was."""
         self._line += 1
+        self.jumps += 1
 
     def take_hand(self) -> None:
         """Take what a person does in the coming tick."""
@@ -200,6 +203,7 @@ class TickLog:
     def note(self, *, begins: bool = False) -> None:
         """Add how the watched arena stands: after a tick, at an end in the middle of it, or as an episode `begins`."""
         show, arena, past, columns = self.show, self.show.arena, self.past, self.columns()
+        self.jumps += begins
         before, fate = (columns, Fate.RUNNING) if begins else (past[-1].columns, self._fate())
         if begins and past and not past[-1].begins and past[-1].fate in (Fate.RUNNING, Fate.CUT):
             self.cut()
@@ -239,6 +243,7 @@ class TickLog:
         elif dropped:
             del episode.ticks[-len(dropped) :]
         self._line, self._rebuilt = self.past[-1].line, True
+        self.jumps += 1
 
     # --- what is read -----------------------------------------------------------------------------------------------
 

@@ -258,6 +258,8 @@ class Series:
     y: F64 = field(default_factory=lambda: np.zeros(0))
     spread: F64 | None = None
     """Half the height of the band around the line."""
+    colour: tuple[int, int, int] | None = None
+    """Of what it stands for, such as a good ending; None: any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +274,7 @@ class LearningView:
     solved_at: float | None = None
     steps_total: float | None = None
     others: tuple[tuple[Series, ...], ...] = ()
-    """One small plot each: episode length, losses, entropy or epsilon, steps per second, returns."""
+    """One small plot each: returns, episode length, entropy or epsilon, KL, clip share, losses, steps per second."""
     stacks: tuple[Stack, ...] = ()
     """One small plot each, before the others: how episodes ended, and what was earned by each term."""
     solved_step: float | None = None
@@ -283,6 +285,8 @@ class LearningView:
     """Steps at which settings were changed while it trained, and what to."""
     bests: tuple[tuple[str, Point], ...] = ()
     """The name of an agent's own curve, with step and mean return of its best evaluation."""
+    ghost: Series | None = None
+    """What the previous run of the scene came to, by what that was in words."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from viewer_views import painted
 from ecs_rl.loading import load_scene
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.mind import pictures_of
-from ecs_rl.viewer.number_pictures import draw_seen_picture, rows_of
+from ecs_rl.viewer.number_pictures import draw_members, draw_seen_picture, folded, label_of, rows_of
 from ecs_rl.viewer.panels.mind_panel import MindPanel
 from ecs_rl.viewer.view import MindView, Option, Seen, SeenPicture, Term, WhyView
 
@@ -40,6 +40,38 @@ def test_what_is_in_a_picture_has_no_row_and_gets_one_where_somebody_asks_why() 
     assert rows_of(mind) == [0, 1, 26, 27, 28, 29]
     why = WhyView("go", 0, (0.0,) * 30, (), mind.does, 0.0)
     assert rows_of(replace(mind, why=why)) == list(range(30))
+
+
+def test_members_of_a_kind_share_rows_by_what_their_names_have_in_common() -> None:
+    names = ("dog x", "dog to sheep 0 x", "dog to sheep 0 y", "dog to sheep 1 x", "dog to sheep 1 y", "pen 7 open")
+    assert folded(names, tuple(range(6))) == ((0,), (1, 3), (2, 4), (5,))
+    assert label_of([names[1], names[3]]) == "sheep 0 to 1 x"
+    assert label_of(["dog x"]) == "dog x"
+
+
+def test_members_share_rows_only_where_there_is_no_room_for_a_row_each_and_expects_keeps_its_room() -> None:
+    sees = tuple(Seen(f"dog to sheep {member} {what}", 0.1 * member) for member in range(8) for what in "xyz")
+    mind = MindView(sees, "probabilities", (Option("go", 0.5),), earned=(Term("one", 0.0, 0.0),))
+    written = [
+        {text for _, text in painted(MindPanel(), pygame.Surface((300, high)), mind).texts()} for high in (900, 400)
+    ]
+    assert "dog to sheep 7 z" in written[0]
+    assert {"sheep 0 to 7 x", "sheep 0 to 7 y", "sheep 0 to 7 z"} <= written[1]
+    assert not any("more" in text for text in written[1])
+    why = WhyView("go", 0, (0.0,) * 24, (), mind.does, 0.0)
+    asked = painted(MindPanel(), pygame.Surface((300, 400)), replace(mind, why=why)).texts()
+    assert "dog to sheep 0 x" in {text for _, text in asked}, "each number has its own knob"
+
+
+def test_bars_of_members_go_up_or_down_by_their_sign() -> None:
+    surface = pygame.Surface((90, 21))
+    draw_members(surface, surface.get_rect(), [1.0, -0.5, np.nan], Canvas())
+    up, down, none = (pygame.surfarray.array3d(surface)[x : x + 26].max(axis=(0, 2)) > 100 for x in (0, 30, 60))
+    assert up[:10].all()
+    assert not up[11:].any()
+    assert not down[:10].any()
+    assert down[11:14].all()
+    assert not none.any()
 
 
 def test_the_row_under_the_mouse_is_the_number_that_stands_there() -> None:

@@ -8,6 +8,7 @@ import pytest
 from viewer_views import painted
 
 from ecs_rl.viewer.canvas import Canvas
+from ecs_rl.viewer.mind_sheet import steady_range
 from ecs_rl.viewer.panels.learning import DrawerView, Learning
 from ecs_rl.viewer.plots import Axes, draw_goal, draw_points, reach, steady_reach
 from ecs_rl.viewer.view import LearningView, Series
@@ -21,6 +22,17 @@ def test_a_first_value_that_is_far_off_does_not_flatten_all_others() -> None:
     assert steady_reach([calm]) == reach([calm])
     assert steady_reach([y[:8]]) == reach([y[:8]]), "of a few numbers all are shown"
     assert steady_reach([np.full(30, np.nan)]) == (0.0, 1.0)
+
+
+def test_what_hardly_moves_looks_so_and_its_axis_has_round_numbers() -> None:
+    low, high = steady_range((99.7 + 0.1 * np.sin(np.arange(60)),))
+    assert high - low >= 5.0
+    assert low < 99.6
+    assert high > 99.8
+    assert steady_range((np.array([3.0, 71.0, np.nan]), np.array([-12.0]))) == (-50.0, 100.0)
+    for odd in ([], [np.nan] * 3, [0.0] * 4, [-1e308, 1e308], [1e-300, 2e-300]):
+        low, high = steady_range((np.array(odd),))
+        assert low < high
 
 
 def test_points_of_many_evaluations_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_metrics_and_evaluations_become_series(tmp_path: Path) -> None:
     assert view.evaluations.spread.tolist() == [1, 0]
     assert view.best == (100, 5)
     names = [[line.name for line in plot] for plot in view.others]
-    assert names == [["episode length"], ["policy loss", "value loss"], ["entropy"], ["mean steps per second"]]
+    assert names == [["episode length"], ["entropy"], ["policy loss", "value loss"], ["mean steps per second"]]
 
 
 def test_evaluations_come_from_the_metrics_where_there_are_no_episodes(tmp_path: Path) -> None:
@@ -199,7 +199,33 @@ def test_a_million_names_of_losses_make_three_curves(tmp_path: Path) -> None:
     row = {"total_steps": 1, **{f"train/loss/{n}": 1.0 for n in range(20_000)}}
     write(tmp_path / "metrics.jsonl", row, row)
     view = read_to_the_end(History(tmp_path))
-    assert [line.name for line in view.others[1]] == ["0 loss", "1 loss", "2 loss"]
+    assert [line.name for line in view.others[2]] == ["0 loss", "1 loss", "2 loss"]
+
+
+def test_how_far_an_update_moved_the_policy_stands_after_its_entropy(tmp_path: Path) -> None:
+    row = {"total_steps": 1, "train/entropy": 1.0, "train/kl": 0.004, "train/clip_fraction": 0.08}
+    write(tmp_path / "metrics.jsonl", row)
+    shown = {line.name: line.y.tolist() for lines in History(tmp_path).refresh().others[1:4] for line in lines}
+    assert shown == {"entropy": [1.0], "KL": [0.004], "clip share": [0.08]}
+    (tmp_path / "two").mkdir()
+    write(tmp_path / "two" / "metrics.jsonl", {"total_steps": 2, "train/one/kl": 0.001, "train/two/kl": 0.002})
+    names = [[line.name for line in lines] for lines in History(tmp_path / "two").refresh().others]
+    assert ["one KL", "two KL"] in names
+
+
+def test_a_previous_run_is_a_curve_behind_with_what_it_came_to(tmp_path: Path) -> None:
+    before, now = tmp_path / "before", tmp_path / "now"
+    for folder, steps in ((before, 400), (now, 100)):
+        folder.mkdir()
+        write(folder / "metrics.jsonl", *(metrics(n, n / 10) for n in range(10, steps, 10)))
+    write(before / "eval_episodes.jsonl", evaluation(200, 4.0), evaluation(300, 9.0))
+    solved, best = (History(now, before=History(before, solved_at=goal)).refresh().ghost for goal in (8.0, 99.0))
+    assert solved is not None
+    assert best is not None
+    assert (solved.name, best.name) == ("last time solved at 300 steps", "last time best 9.00")
+    assert solved.x.tolist() == list(range(10, 400, 10))
+    assert History(now).refresh().ghost is None
+    assert History(now, before=History(tmp_path / "none")).refresh().ghost is None
 
 
 def test_where_a_scene_names_a_score_the_large_plot_shows_it_and_the_return_has_one_of_its_own(tmp_path: Path) -> None:

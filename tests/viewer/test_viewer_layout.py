@@ -113,6 +113,7 @@ def test_the_mind_never_grows_out_of_its_panel(height: int, numbers: tuple[int, 
     sizes = plan(height, *numbers, canvas)
     used = 4 * canvas.px(HEAD) + (sizes.sees + sizes.does + sizes.earned + 1) * sizes.row + sizes.plot + 36
     assert used <= height or max(sizes.sees, sizes.does, sizes.earned) <= 1
+    assert sizes.plot >= canvas.px(30), "what it expects goes last"
 
 
 @pytest.mark.parametrize("size", SIZES)

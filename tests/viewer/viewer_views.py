@@ -16,7 +16,7 @@ from ecs_rl.scene.parts import Disc
 from ecs_rl.viewer.canvas import Canvas, SliderView
 from ecs_rl.viewer.mind import RibbonView
 from ecs_rl.viewer.objects import LookView, Objects
-from ecs_rl.viewer.palette import BAD, DIM, WARN, role_colour
+from ecs_rl.viewer.palette import BAD, DIM, GOOD, WARN, role_colour
 from ecs_rl.viewer.panel import Chip, Panel
 from ecs_rl.viewer.panels.help import HelpGroup
 from ecs_rl.viewer.panels.inspector import InspectorView
@@ -189,7 +189,8 @@ def a_stacked_learning() -> LearningView:
     x = learning.returns.x
     landed = 1 / (1 + np.exp(-(x - 120_000) / 25_000))
     up = (1 - landed) * 0.3
-    endings = (Series("landed", x, landed), Series("crashed", x, 1 - landed - up), Series("time up", x, up))
+    shares = {"landed": (landed, GOOD), "crashed": (1 - landed - up, BAD), "time up": (up, DIM)}
+    endings = tuple(Series(name, x, share, colour=colour) for name, (share, colour) in shares.items())
     turning = Series("upright", x, 40 * np.sin(x / 4e4))
     rewards = (Series("approach", x, 60 + x / 5e3), turning, Series("fuel", x, -20 - 10 * landed))
     stacks = (Stack("endings", endings, whole=True), Stack("rewards", rewards))

@@ -6,14 +6,17 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from ecs_rl.console import tell
-from ecs_rl.errors import ActionError, DivergedError, EcsRlError
+from ecs_rl.errors import ActionError, CheckpointError, DivergedError, EcsRlError, StorageError
 from ecs_rl.garbage import small_collections
+from ecs_rl.runs.layout import run_directories
+from ecs_rl.runs.metadata import read_metadata
 from ecs_rl.scene.scene import Scene
 from ecs_rl.training.evaluator import AT_ONCE
 from ecs_rl.training.training import Training
@@ -94,7 +97,7 @@ class WatchWindow:
 
     def window(self, training: Training, run: Path, after_tick: Callable[[], None]) -> Window:
         """Return the window in which the training runs."""
-        history = history_of(run, training.world.scene, training.steps_total)
+        history = history_of(run, training.world.scene, training.steps_total, before=run_before(run))
         training.metrics_schedule.fresh = history.new
         training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
         history.waiting = "the first numbers come when the first episodes have ended"
@@ -109,10 +112,26 @@ class WatchWindow:
         self.screen.close()
 
 
-def history_of(run: Path, scene: Scene, steps_total: int | None = None) -> History:
-    """Return how the training of a run of this scene went."""
-    agents = [agent.name for agent in scene.describe().agents]
-    return History(run, solved_at=scene.solved_at, steps_total=steps_total, score=scene.score, agents=agents)
+def history_of(run: Path, scene: Scene, steps_total: int | None = None, *, before: Path | None = None) -> History:
+    """Return how the training of a run of this scene went, and how that of the run `before` it did."""
+    agents = scene.describe().agents
+    bodies = {agent.name: agent.of or next((effect.role for effect in agent.does.effects), None) for agent in agents}
+    colours = {name: body.colour for name, body in bodies.items() if body is not None and body.colour is not None}
+    like = partial(History, solved_at=scene.solved_at, score=scene.score, agents=tuple(bodies))
+    ghost = None if before is None else like(before)
+    return like(run, steps_total=steps_total, colours=colours if len(agents) > 1 else {}, before=ghost)
+
+
+def run_before(run: Path) -> Path | None:
+    """Return the newest run of the same scene that began before this one, None if there is none."""
+    with suppress(CheckpointError, StorageError):
+        scene = read_metadata(run).scene
+        for path in run_directories(run.parents[2])[0]:
+            with suppress(CheckpointError):
+                known = read_metadata(path) if path.name < run.name else None
+                if known is not None and known.scene == scene and known.total_steps:
+                    return path
+    return None
 
 
 def watch_training(

@@ -15,7 +15,6 @@ import pygame
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ecs_rl.arrays import F64
-from ecs_rl.records import TIME_UP
 from ecs_rl.viewer.canvas import SMALL, Canvas, draw_head_key
 from ecs_rl.viewer.draw import rounded
 from ecs_rl.viewer.number_formats import result
@@ -42,6 +41,8 @@ from ecs_rl.viewer.view import LearningView, Series, Stack
 NAME = SMALL - 1
 """Size of the names that stand in areas."""
 LINES: tuple[Colour, ...] = (MAIN_LINE, SECOND_LINE, PURPLE)
+RETURN = " return"
+"""How the names of agents' own curves end."""
 EDGE = 14
 KEY, KEY_ROOM, KEYED = "M", 22, 420
 """The key that hides the drawer takes a little room to the right of one that is so wide."""
@@ -58,6 +59,8 @@ WORDS = {
     "episode length": "Ticks that an episode lasts, the mean of the last hundred.",
     "entropy": "How varied the actions are: high while much is tried, near zero once the policy is sure of itself.",
     "epsilon": "The share of actions that are drawn evenly at random, to try what the agent does not think best.",
+    "kl": "How far the newest update moved the policy from the one that had played: 0.001 to 0.02 is usual.",
+    "clip share": "The share of decisions whose probability changed as far as the clip lets an update go; 0.3 is much.",
     "policy loss": "What the policy's update makes smaller: minus the advantage of what it did; it hovers around zero.",
     "value loss": "How far the expected return was from the one that came, squared: low means it knows what comes.",
     "loss": "How far the agent's predictions were off in the newest update.",
@@ -65,13 +68,14 @@ WORDS = {
     "mean steps per second": "Decisions of all arenas a second, the mean since the training began.",
     "endings": "How the last hundred episodes ended, as shares of all of them.",
     "rewards": "What each reward term brought per episode, the mean of the last hundred; below zero are fines.",
+    "last time": "The same curve of the run of this scene before this one.",
     "elo": "How strong the policy is against its earlier selves; 400 more means ten wins for each defeat.",
 }
 
 
 def colour_of(stack: Stack, number: int) -> Colour:
     """Return the colour of one of the parts."""
-    return mix(PANEL, DIM, 0.7) if stack.parts[number].name == TIME_UP else ROLES[number % len(ROLES)]
+    return stack.parts[number].colour or ROLES[number % len(ROLES)]
 
 
 def layers(stack: Stack) -> tuple[F64, list[tuple[F64, F64]]]:
@@ -116,32 +120,34 @@ def by_area(stack: Stack) -> list[int]:
     return [number for number in np.argsort(-covered, kind="stable").tolist() if covered[number] > 0]
 
 
-def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, numbers: list[int], canvas: Canvas) -> None:
-    """Write the names of parts into their areas: where one fits whole, else where its area is tallest.
+def draw_names(surface: pygame.Surface, axes: Axes, stack: Stack, canvas: Canvas) -> list[int]:
+    """Write the names of parts into their areas, where each is tallest; return those without room, largest first.
 
-    A name that would lie on another one, or in an area lower than its letters, is left out.
+    A name that would lie on another one, or in an area lower than its letters, has no room.
     """
     x, areas = layers(stack)
-    area = axes.area
+    area, left_out = axes.area, by_area(stack)
     if len(x) < 2 or area.w < 2:
-        return
+        return left_out
     steps, placed = np.linspace(axes.x[0], axes.x[1], area.w), list[pygame.Rect]()
-    for number in numbers:
+    for number in tuple(left_out):
         name = stack.parts[number].name
         wide = canvas.width(name, NAME) + canvas.px(6)
         for low, high in areas[2 * number : 2 * number + 2] if wide <= area.w else ():
             edges = (np.interp(steps, x, edge, left=0.0, right=0.0) for edge in (high, low))
             tops, bases = (sliding_window_view(axes.at(steps, edge)[:, 1], wide) for edge in edges)
             top, base = tops.max(axis=1), bases.min(axis=1)  # of the room that the name has from each column on
-            if (base - top).max() < canvas.px(NAME - 3):  # the letters without what hangs below them
-                top, base = tops[:, wide // 2], bases[:, wide // 2]
             at = int(np.argmax(base - top))
             room = pygame.Rect(0, 0, wide, canvas.px(NAME))
             room.center = round(area.left + at + wide / 2), round((top[at] + base[at]) / 2)
-            if base[at] - top[at] >= canvas.px(NAME - 3) and room.collidelist(placed) < 0:
+            if (
+                base[at] - top[at] >= canvas.px(NAME - 3) and room.collidelist(placed) < 0
+            ):  # letters but for their tails
                 placed.append(room)
+                left_out.remove(number)
                 canvas.write(surface, name, room.center, size=NAME, colour=NIGHT, anchor="middle")
                 break
+    return left_out
 
 
 def draw_stack(surface: pygame.Surface, axes: Axes, stack: Stack) -> None:
@@ -332,10 +338,13 @@ def _paint_small(
 ) -> None:
     """Paint a small plot, with a star in the colour of its line where an agent was at its best."""
     area = plot_area(rect, canvas, below=False)
+    colours = [line.colour or LINES[i % len(LINES)] for i, line in enumerate(lines)]
     if len(lines) == 1:
         heads, newest = [(lines[0].name, TEXT)], newest_of(lines[0])
     else:
-        heads, newest = [(line.name, LINES[i % len(LINES)]) for i, line in enumerate(lines)], ""
+        heads, newest = list(zip((line.name for line in lines), colours, strict=True)), ""
+        if all(name.endswith(RETURN) for name, _ in heads):
+            heads = [(RETURN.strip(), TEXT), *((name.removesuffix(RETURN), colour) for name, colour in heads)]
     draw_head(surface, rect, heads, newest, canvas)
     if not any(np.isfinite(line.y).any() for line in lines):
         write_nothing(surface, area, "nothing yet", canvas)
@@ -347,26 +356,26 @@ def _paint_small(
     draw_axes(surface, canvas, axes, x_most=0, y_most=max(3, area.h // canvas.px(22)))
     clip = surface.get_clip()
     surface.set_clip(area.inflate(0, canvas.px(4)).clip(clip))  # what flattened all others leaves the plot
-    for i, line in enumerate(lines):
-        draw_band(surface, axes, line, LINES[i % len(LINES)])
-        draw_line(surface, axes, line, LINES[i % len(LINES)], canvas.px(1))
+    for line, colour in zip(lines, colours, strict=True):
+        draw_band(surface, axes, line, colour)
+        draw_line(surface, axes, line, colour, canvas.px(1))
     surface.set_clip(clip)
-    for i, star in enumerate(stars):
+    for star, colour in zip(stars, colours, strict=True):
         if star is not None and axes.x[0] <= star[0] <= axes.x[1]:
-            draw_star(surface, axes.point(*star), 4.5 * canvas.scale, LINES[i % len(LINES)])
+            x, y = axes.point(*star)  # one beyond the others stands at the edge
+            draw_star(surface, (x, min(max(y, area.top), area.bottom)), 4.5 * canvas.scale, colour)
 
 
 def _paint_stack(
     surface: pygame.Surface, rect: pygame.Rect, stack: Stack, x: tuple[float, float], canvas: Canvas
 ) -> None:
     area = plot_area(rect, canvas, below=False)
-    largest = by_area(stack)
-    heads = [(stack.parts[number].name, colour_of(stack, number)) for number in largest]
-    named = draw_head(surface, rect, [(stack.name, TEXT), *heads], "", canvas, least=2) - 1
     axes = Axes(area, x, reach_of(stack))
     draw_axes(surface, canvas, axes, x_most=0, y_most=max(3, area.h // canvas.px(22)))
     draw_stack(surface, axes, stack)
-    draw_names(surface, axes, stack, largest[max(0, named) :], canvas)
+    left_out = draw_names(surface, axes, stack, canvas)
+    heads = [(stack.parts[number].name, colour_of(stack, number)) for number in left_out]
+    draw_head(surface, rect, [(stack.name, TEXT), *heads], "", canvas, least=2)
 
 
 def _paint_timeline(
