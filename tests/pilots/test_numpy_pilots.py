@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 TOLERANCE = 2e-5
 """Of probabilities, levers and values, as the README says it."""
 SEEN = 1_000
+MANY = 500
+"""Numbers of a large picture, of which fewer rows are drawn."""
 
 
 def meant(saved_output: np.ndarray, policy: NumpyPolicy, agent: Agent) -> np.ndarray:
@@ -100,7 +103,8 @@ def test_both_backends_decide_alike_in_a_loop(kind: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in RECURRENT])
 def test_what_is_drawn_is_drawn_as_often_as_the_agent_draws_it(kind: str, backend: str, tmp_path: Path) -> None:
     path, agent = checkpoint(tmp_path / "a.safetensors", kind)
-    seen = np.repeat(observations(agent.spec, 1), 20_000, axis=0) * np.float32(0.01)
+    rows = 20_000 if len(agent.spec.observations) < MANY else 5_000
+    seen = np.repeat(observations(agent.spec, 1), rows, axis=0) * np.float32(0.01)
     seen[:, [column for column, _ in agent.spec.allowed]] = 1.0
     seen[:, [column for column, _ in agent.spec.allowed[:1]]] = 0.0
     drawn = ecs_rl.load(path, backend=backend, seed=1).act(seen, sample=True)
@@ -109,13 +113,13 @@ def test_what_is_drawn_is_drawn_as_often_as_the_agent_draws_it(kind: str, backen
     reference = ecs_rl.load(path, seed=2).act(seen, sample=True)
     assert drawn.dtype == reference.dtype
     for column, (one, other) in enumerate(
-        zip(drawn.reshape(20_000, -1).T, reference.reshape(20_000, -1).T, strict=True)
+        zip(drawn.reshape(rows, -1).T, reference.reshape(rows, -1).T, strict=True)
     ):
         part = next(p for p, where, _ in spans(agent.spec.actions) if where.start <= column < where.stop)
         bins = np.arange(len(part.names) + 1) - 0.5 if isinstance(part, Discrete) else np.linspace(-1.001, 1.001, 9)
-        shares = [np.histogram(each, bins)[0] / 20_000 for each in (one, other)]
+        shares = [np.histogram(each, bins)[0] / rows for each in (one, other)]
         assert shares[0].sum() == pytest.approx(1)
-        np.testing.assert_allclose(shares[0], shares[1], atol=0.02)
+        np.testing.assert_allclose(shares[0], shares[1], atol=0.02 * math.sqrt(20_000 / rows))
 
 
 def test_what_older_checkpoints_do_not_say_is_what_the_settings_say_today() -> None:

@@ -51,7 +51,7 @@ def test_the_longest_update_or_evaluation_is_left_at_once(args: tuple[object, ..
     process = start("train.py", *args, "--json", "--runs", tmp_path)
     wait_for(lambda: any(tmp_path.glob("*/*/*/checkpoints")), process)
     # The first tick is there long before, and the second update or evaluation long after.
-    busy = seconds_of(process.pid) + 6.0
+    busy = seconds_of(process.pid) + 3.0
     wait_for(lambda: seconds_of(process.pid) > busy, process)
     process.send_signal(signal.SIGTERM)
     told = finish(process)

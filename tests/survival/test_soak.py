@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -158,27 +159,35 @@ def test_buffers_that_are_never_freed_would_be_seen(scene: str) -> None:
     assert lost(scene, "leak") > 3 * LOST_BY_ANCHORS
 
 
+@pytest.fixture
+def _only_new_objects_count() -> Iterator[None]:
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def count(kind: type) -> int:
+    """Return how many objects of a kind were made since the test began and are still there."""
     gc.collect()
     return sum(issubclass(type(each), kind) for each in gc.get_objects())
 
 
+@pytest.mark.usefixtures("_only_new_objects_count")
 @pytest.mark.parametrize("scene", ["balance", "lander"])
 def test_anchors_and_evaluations_leave_no_spaces_and_no_worlds_behind(scene: str) -> None:
     found = load_scene(scene)
     choose = {"policy": lambda seen, state: np.zeros(len(seen), np.int64)}
-    spaces, bodies, worlds = count(pymunk.Space), count(pymunk.Body), len(esper.list_worlds())
+    worlds = len(esper.list_worlds())
+    assert (count(pymunk.Space), count(pymunk.Body)) == (0, 0)
     world = make_world(found, arenas=200, policies=choose, resources=(ActionLog(), Snapshots()))
-    own = count(pymunk.Space) - spaces
-    own_bodies = count(pymunk.Body) - bodies
+    own, own_bodies = count(pymunk.Space), count(pymunk.Body)
     assert own == len(world.engine_as(Physics).shards)
     for _ in range(4):
         world.snapshot()
         world.tick()
         play_episodes(found, choose, [1, 2])
-    assert count(pymunk.Space) - spaces == own
-    assert count(pymunk.Body) - bodies == own_bodies
+    assert (count(pymunk.Space), count(pymunk.Body)) == (own, own_bodies)
     world.close()
     del world
-    assert count(pymunk.Space) == spaces
+    assert (count(pymunk.Space), count(pymunk.Body)) == (0, 0)
     assert len(esper.list_worlds()) == worlds
