@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ecs_rl.agents.base import Agent, State
 from ecs_rl.agents.make import Algorithm, algorithm_of, make_agent
 from ecs_rl.agents.own import algorithm_from
 from ecs_rl.errors import CheckpointError, DivergedError
-from ecs_rl.spaces import ActMode, Decision, PolicySpec
+from ecs_rl.spaces import ActMode, Decision, Experience, PolicySpec
 from ecs_rl.testing.transitions import (
     CHOICES,
     LEVERS,
     MIXED,
     PROGRESS,
     copied,
+    learn_from,
     play,
     same,
     some_experience,
@@ -31,6 +34,22 @@ from ecs_rl.testing.transitions import (
 )
 from ecs_rl.user_files.named import FromFile
 from ecs_rl.user_files.sources import read_sources
+
+
+@dataclass(frozen=True)
+class RecordedTick:
+    """What an agent was and did in one tick; states are copies, as they come back from a file."""
+
+    before: State
+    metrics: dict[str, float]
+    """Its metrics before the tick."""
+    decided: State
+    """Its state between `act` and `observe`."""
+    action: NDArray[Any]
+    experience: Experience
+    policy: State
+    """Its policy after the tick."""
+
 
 MODES = (ActMode.EXPLORE, ActMode.SAMPLE, ActMode.GREEDY)
 
@@ -74,27 +93,42 @@ class AgentContract:
 
     def before_an_update(self, spec: PolicySpec, seed: int = 0) -> Agent:
         """Return an agent that has observed all that its next update takes, and not begun it."""
-        ticks = 1
-        while True:
-            trial = self.played(spec, ticks, seed)
+        trial, data = self.make(spec, seed), np.random.default_rng(0)
+        for _ in range(self.ticks):
+            play(trial, 1, data, self.rows)
             copy = self.make(spec, seed)
             copy.load_state(copied(trial.state()))
             self.observe_once(copy)
-            if next(copy.learn(PROGRESS), 0) is None or ticks >= self.ticks:
-                self.observe_once(trial)
-                return trial
-            ticks += 1
+            if next(copy.learn(PROGRESS), 0) is None:
+                break
+        self.observe_once(trial)
+        return trial
 
-    def goes_on_alike(self, original: Agent, copy: Agent, what: str) -> None:
-        """Refuse two agents that act or learn otherwise in any of the next ticks, or are not the same at their end."""
-        ours, theirs = np.random.default_rng(9), np.random.default_rng(9)
-        for tick in range(1, self.ticks + 1):
-            (did,), (does,) = play(original, 1, ours, self.rows), play(copy, 1, theirs, self.rows)
-            assert (did == does).all(), f"{what}, {tick} ticks later it acts otherwise"
-            assert same(original.policy_state(), copy.policy_state()), (
-                f"{what}, {tick} ticks later it learned otherwise"
-            )
-        assert same(original.state(), copy.state()), f"{what}, it is another one in the end"
+    def recorded(self, spec: PolicySpec) -> list[RecordedTick]:
+        """Return what an agent was and did in twice as many ticks as it needs to learn something."""
+        agent, data = self.make(spec, seed=1), np.random.default_rng(0)
+        return [self.recorded_tick(agent, data) for _ in range(2 * self.ticks + 1)]
+
+    def recorded_tick(self, agent: Agent, data: np.random.Generator) -> RecordedTick:
+        """Let an agent explore and learn for a tick; return what it was and did."""
+        before, metrics = copied(agent.state()), dict(agent.metrics())
+        observation = some_observation(data, self.rows)
+        decision = agent.act(observation, ActMode.EXPLORE)
+        decided, action = copied(agent.state()), decision.action.copy()
+        experience = some_experience(data, observation, decision)
+        learn_from(agent, experience)
+        return RecordedTick(before, metrics, decided, action, experience, copied(agent.policy_state()))
+
+    def goes_on_alike(self, copy: Agent, recorded: list[RecordedTick], first: int, what: str) -> None:
+        """Refuse a copy that acts or learns otherwise from tick `first` on, or is not the same at the end."""
+        for tick, wanted in enumerate(recorded[first : first + self.ticks], 1):
+            did = copy.act(wanted.experience.observation, ActMode.EXPLORE).action
+            assert (did == wanted.action).all(), f"{what}, {tick} ticks later it acts otherwise"
+            learn_from(copy, wanted.experience)
+            assert same(copy.policy_state(), wanted.policy), f"{what}, {tick} ticks later it learned otherwise"
+        if first + self.ticks < len(recorded):
+            end = recorded[first + self.ticks].before
+            assert same(copy.state(), end), f"{what}, it is another one in the end"
 
     def observe_once(self, agent: Agent) -> None:
         """Let an agent take one tick's transitions."""
@@ -167,28 +201,23 @@ class AgentContract:
     def test_a_saved_agent_continues_exactly_in_a_fresh_one(self) -> None:
         """Through the format of checkpoints, from any tick."""
         for spec in self.claimed():
-            for ticks in range(self.ticks + 1):
-                original, copy = self.played(spec, ticks, seed=1), self.make(spec, seed=2)
-                copy.load_state(copied(original.state()))
-                assert same(copy.state(), original.state()), f"after {ticks} ticks it loads something else"
-                assert dict(copy.metrics()) == dict(original.metrics()), "its metrics are not saved"
-                self.goes_on_alike(original, copy, f"saved after {ticks} ticks")
+            recorded = self.recorded(spec)
+            for ticks, saved in enumerate(recorded[: self.ticks + 1]):
+                copy = self.make(spec, seed=2)
+                copy.load_state(saved.before)
+                assert same(copy.state(), saved.before), f"after {ticks} ticks it loads something else"
+                assert dict(copy.metrics()) == saved.metrics, "its metrics are not saved"
+                self.goes_on_alike(copy, recorded, ticks, f"saved after {ticks} ticks")
 
     def test_an_agent_saved_between_act_and_observe_continues_exactly(self) -> None:
         """Nothing of a decision is kept but what its extras carry."""
         for spec in self.claimed():
-            for ticks in range(self.ticks + 1):
-                original, copy = self.played(spec, ticks, seed=1), self.make(spec, seed=2)
-                data = np.random.default_rng(0)
-                observation = some_observation(data, self.rows)
-                decision = original.act(observation, ActMode.EXPLORE)
-                copy.load_state(copied(original.state()))
-                experience = some_experience(data, observation, decision)
-                for agent in (original, copy):
-                    agent.observe(experience)
-                    for _ in agent.learn(PROGRESS):
-                        pass
-                self.goes_on_alike(original, copy, f"saved after a decision at tick {ticks}")
+            recorded = self.recorded(spec)
+            for ticks, saved in enumerate(recorded[: self.ticks + 1]):
+                copy = self.make(spec, seed=2)
+                copy.load_state(saved.decided)
+                learn_from(copy, saved.experience)
+                self.goes_on_alike(copy, recorded, ticks + 1, f"saved after a decision at tick {ticks}")
 
     def test_an_agent_saved_in_the_middle_of_an_update_continues_exactly(self) -> None:
         """After each of its first slices."""

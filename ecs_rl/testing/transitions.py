@@ -56,10 +56,19 @@ def play(
         observation = some_observation(data, rows)
         decision = agent.act(observation, ActMode.EXPLORE)
         done.append(decision.action.copy())
-        agent.observe(some_experience(data, observation, decision, invalid))
-        for _ in agent.learn(PROGRESS) if learn else ():
-            pass
+        experience = some_experience(data, observation, decision, invalid)
+        if learn:
+            learn_from(agent, experience)
+        else:
+            agent.observe(experience)
     return done
+
+
+def learn_from(agent: Agent, experience: Experience) -> None:
+    """Let an agent observe what followed its decisions and learn from it in full."""
+    agent.observe(experience)
+    for _ in agent.learn(PROGRESS):
+        pass
 
 
 def same(a: State, b: State) -> bool:
