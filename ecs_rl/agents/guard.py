@@ -15,7 +15,7 @@ from ecs_rl.agents.state import check_fits
 from ecs_rl.distributed.group import Group
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError, quoted
 from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 
 HOW_TO_JOIN = (
     "it does not say how it learns in several processes: give it `join(self, group)`, and call `group.mean(gradient)` "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_rl.agents.config import AgentConfig, DQNConfig, IQLConfig, PPOConfig, SACConfig, TD3Config
 from ecs_rl.errors import CommandError, nearest
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 
 if TYPE_CHECKING:  # numpy takes a third of the time of `--help`
     from ecs_rl.agents.base import Agent, State

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from ecs_rl.agents.make import AGENTS, Algorithm
 from ecs_rl.errors import CommandError, quoted
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 from ecs_rl.user_files.named import FromFile, load_object
 from ecs_rl.values import fitted, hints_of, kind_of
 

@@ -104,7 +104,7 @@ class CommandSettings:
 class TrainSettings(TrainingSettings, CommandSettings):
     """The settings of `train.py`: those of a training, and those of one call, which no run and no recipe decides.
 
-    `help.py` says what stands above them in the help, where they come in the order of `CommandSettings`,
+    `help_texts.py` says what stands above them in the help, where they come in the order of `CommandSettings`,
     `TrainingSettings` and this class.
     """
 

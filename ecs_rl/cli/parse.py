@@ -32,7 +32,7 @@ from ecs_rl.cli.command_settings import (
 )
 from ecs_rl.cli.config_file import OF_A_RUN, lasting_settings, read_config_file, refuse_unknown_code, settings_in
 from ecs_rl.cli.flags import flags_of, print_help, read_flags
-from ecs_rl.cli.help import about_playing, about_training
+from ecs_rl.cli.help_texts import about_playing, about_training
 from ecs_rl.errors import CheckpointError, CommandError, EcsRlError, SceneError, nearest, quoted
 from ecs_rl.milestones import usual_eval_every
 from ecs_rl.shipped import scene_names

@@ -79,11 +79,11 @@ def play(settings: PlaySettings) -> int:
             if not asks_for_nothing(settings):
                 raise
             no_run = error
-    from ecs_rl.tasks import offer_pilots, playing
+    from ecs_rl.tasks import offer_pilots, play_checkpoints
 
     if settings.checkpoint == RANDOM:
-        return playing.play_at_random(settings)
-    return playing.play(settings, paths) if no_run is None else offer_pilots.offer(settings, no_run)
+        return play_checkpoints.play_at_random(settings)
+    return play_checkpoints.play(settings, paths) if no_run is None else offer_pilots.offer(settings, no_run)
 
 
 def asks_for_nothing(settings: PlaySettings) -> bool:

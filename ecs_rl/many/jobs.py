@@ -27,12 +27,12 @@ from ecs_rl.runs import read_metadata
 from ecs_rl.runs.recorders import recorders_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.tasks.assemble import assemble, recorded
-from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.tasks.progress import PlainLines, plain_line
 from ecs_rl.tasks.resume_run import newest_checkpoint_file
 from ecs_rl.tasks.run_training import close_broken, snapshot
 from ecs_rl.tasks.same_everywhere import contents, refuse_other_files, refuse_other_versions, versions
 from ecs_rl.tasks.train_report import summary
+from ecs_rl.tasks.training_messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 
 UNSOLVED = 2
 """A seed that was not solved counts as one that took so many times its steps (the PAR2 score)."""

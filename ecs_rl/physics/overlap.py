@@ -19,7 +19,7 @@ Pair = tuple[Any, Any]
 """x and y, numbers or arrays."""
 
 
-class Place:
+class SidePlace:
     """Where the members of one side are; a new axis on the other side's place lets each meet each."""
 
     def __init__(self, x: F64, y: F64, angle: F64) -> None:
@@ -47,7 +47,7 @@ class Place:
         return self.cos * dx + self.sin * dy, self.cos * dy - self.sin * dx
 
 
-def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
+def overlap(one: Shape, here: SidePlace, other: Shape, there: SidePlace) -> Bool:
     """Return where two shapes overlap."""
     if isinstance(one, Disc) and isinstance(other, Disc):
         (ax, ay), (bx, by) = here.point(one.at), there.point(other.at)
@@ -65,10 +65,10 @@ def overlap(one: Shape, here: Place, other: Shape, there: Place) -> Bool:
     )
 
 
-def near_segments(shape: Shape, place: Place, segments: F64, reach: float) -> Bool:
+def near_segments(shape: Shape, place: SidePlace, segments: F64, reach: float) -> Bool:
     """Return where a shape is within `reach` of one of the (arenas, segments, 2, 2) of its arena, metres."""
     ends = np.moveaxis(segments, 0, -1)  # (segments, end, axis, arenas)
-    beside = Place(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
+    beside = SidePlace(*(each[..., None, :] for each in (place.x, place.y, place.angle)))
     if isinstance(shape, Disc):
         x, y = beside.point(shape.at)
         distance = _segment_distance_squared((x, y), (ends[:, 0, 0], ends[:, 0, 1]), (ends[:, 1, 0], ends[:, 1, 1]))

@@ -15,7 +15,7 @@ from pymunk import batch
 from pymunk.batch import ArbiterFields, BodyFields
 
 from ecs_rl.arrays import F64, I64
-from ecs_rl.physics.build import Built
+from ecs_rl.physics.arena_space import Built
 from ecs_rl.physics.direct import STATE, InBuffer, OutBuffer
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.scene import Scene

@@ -14,8 +14,8 @@ import numpy as np
 from ecs_rl.arrays import I64, Bool
 from ecs_rl.components import Touch
 from ecs_rl.ecs.component import live
-from ecs_rl.physics.build import SEGMENT_RADIUS
-from ecs_rl.physics.overlap import Place, near_segments, overlap
+from ecs_rl.physics.arena_space import SEGMENT_RADIUS
+from ecs_rl.physics.overlap import SidePlace, near_segments, overlap
 from ecs_rl.physics.shard import Shard
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.roles import Role
@@ -182,12 +182,12 @@ class Contacts:
             for shape in role.shapes if segments.shape[1] else ():
                 met |= near_segments(shape, place, segments, SEGMENT_RADIUS)[:, None]
             return met
-        own = Place(*self.physics.state[:3, role.rows, None])
+        own = SidePlace(*self.physics.state[:3, role.rows, None])
         theirs = self._place(other)
         for one in role.shapes:
             for shape in other.shapes:
                 met |= overlap(one, own, shape, theirs)
         return met
 
-    def _place(self, role: Role) -> Place:
-        return Place(*self.physics.state[:3, role.rows])
+    def _place(self, role: Role) -> SidePlace:
+        return SidePlace(*self.physics.state[:3, role.rows])

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.ops import Array, NumpyOps, Ops, V
-from ecs_rl.pilots.pilot_heads import Head, Mask
+from ecs_rl.pilots.pilot_heads import Head, PilotMask
 from ecs_rl.pilots.pilot_networks import Scaling, finite, network_of
 from ecs_rl.pilots.source import MALFORMED, SavedPolicy
 
@@ -19,7 +19,7 @@ class NumpyPolicy:
             raise CheckpointError(f"the policy in {saved.path} is none: {bad[0]} is not finite; use another checkpoint")
         self._random, self._ops = np.random.default_rng(seed), NumpyOps()
         try:
-            self._scaling, self._network, self._mask = Scaling(saved), network_of(saved), Mask(saved)
+            self._scaling, self._network, self._mask = Scaling(saved), network_of(saved), PilotMask(saved)
             self.state = self._network.state
             seen, nothing = (np.zeros((1, n), np.float32) for n in (len(saved.spec.observations), self.state))
             self.head = Head(saved, self.outputs(self._ops, seen, nothing)[0].shape[1])

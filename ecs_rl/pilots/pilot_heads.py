@@ -109,7 +109,7 @@ class Head:
         return np.where(random.random(some.shape) < self.epsilon, some, best)
 
 
-class Mask:
+class PilotMask:
     """Lowers the outputs of options that are not allowed, as numbers of the observation say."""
 
     def __init__(self, saved: SavedPolicy) -> None:

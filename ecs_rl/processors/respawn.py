@@ -19,7 +19,7 @@ from ecs_rl.components import (
 )
 from ecs_rl.ecs import Stage
 from ecs_rl.physics.physics import Physics
-from ecs_rl.processors.sense import Sight
+from ecs_rl.processors.sense import PolicySight
 from ecs_rl.scene.chance import uniforms
 from ecs_rl.world import World
 
@@ -40,7 +40,7 @@ class Respawn(Stage):
         self.draws = self.chance.uniform.shape[1]
         seen = world.each(Observation, NextObservation, PolicyState)
         self.batches = [
-            (before.value, after.value, state, Sight(world, batch, np.zeros_like(before.value)))
+            (before.value, after.value, state, PolicySight(world, batch, np.zeros_like(before.value)))
             for batch, (before, after, state) in zip(world.batches, seen, strict=True)
         ]
 

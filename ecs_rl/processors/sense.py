@@ -24,7 +24,9 @@ class Sense(Stage):
     """Write the next observations before respawn, so that the last observation of an episode survives."""
 
     def __init__(self, world: World) -> None:
-        self.sights = [Sight(world, batch, world.of(batch.entity, NextObservation).value) for batch in world.batches]
+        self.sights = [
+            PolicySight(world, batch, world.of(batch.entity, NextObservation).value) for batch in world.batches
+        ]
 
     def run(self) -> None:
         """Fill the next observations of all policies."""
@@ -32,7 +34,7 @@ class Sense(Stage):
             sight.look()
 
 
-class Sight:
+class PolicySight:
     """The sensors of a policy's agents, each with its own part of (rows, numbers) to write to."""
 
     def __init__(self, world: World, batch: PolicyBatch, out: F32) -> None:

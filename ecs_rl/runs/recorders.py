@@ -20,7 +20,7 @@ import msgspec
 
 from ecs_rl.errors import CheckpointError, CommandError, quoted, told_of, visible
 from ecs_rl.shipped import RECORDERS
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 from ecs_rl.user_files.named import is_reference, load_object
 
 FLAG = "--recorder"

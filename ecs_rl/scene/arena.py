@@ -28,7 +28,7 @@ from ecs_rl.scene.marks import Mark, Marks
 from ecs_rl.scene.parts import Body, Disc, Polygon, Start, moment_of, no_part
 from ecs_rl.scene.placing import Placing, check_start
 from ecs_rl.scene.roles import Dice, Draw, Number, Role, is_role
-from ecs_rl.scene.rules import Remembering, Restarted, Shared, remember
+from ecs_rl.scene.rules import Remembering, Restarted, SharedRule, remember
 from ecs_rl.scene.scores import Scores
 from ecs_rl.scene.sensors import Rule, Sensor, Several
 from ecs_rl.scene.touching import Touching
@@ -264,14 +264,14 @@ class Arena(Bodies, Scores, Lines, Forces, Marks, Lessons):
                 rule.known = True
         return rule
 
-    def shared(self, rule: Rule) -> Shared:
+    def shared(self, rule: Rule) -> SharedRule:
         """Return the rule as one that is worked out once for all who ask it, as a call or as a decorator.
 
         Its value is kept while nothing changes; in a system it is worked out each time. It is read-only.
         """
         if isinstance(rule, (Sensor, Remembering)):
             self.use(rule)
-        return Shared(rule, lambda: self.context)
+        return SharedRule(rule, lambda: self.context)
 
     def agent(
         self,

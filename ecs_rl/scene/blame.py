@@ -14,9 +14,9 @@ from types import FrameType
 import ecs_rl.scene as offered
 from ecs_rl.errors import EcsRlError, RuleError
 from ecs_rl.scene.members import offered_by
-from ecs_rl.scene.rules import Compared, Remembering, Shared
+from ecs_rl.scene.rules import Compared, Remembering, SharedRule
 from ecs_rl.scene.sensors import Sensor
-from ecs_rl.user_files import explain
+from ecs_rl.user_files import file_errors
 
 MOST_OPTIONAL = 3
 """Arguments with a default that are listed of something called in a wrong way."""
@@ -72,8 +72,8 @@ def explained(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return "this ends the whole program: a scene must not call exit"
-    message = explain.message_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
-    return explain.python_problem(error) or explain.with_kind(error, message, _meaning(error, message))
+    message = file_errors.message_of(error).removesuffix(". Use a.any() or a.all()")  # a rule wants neither
+    return file_errors.python_problem(error) or file_errors.with_kind(error, message, _meaning(error, message))
 
 
 def _meaning(error: BaseException, message: str) -> str:
@@ -177,7 +177,7 @@ def _usage(parameters: Sequence[inspect.Parameter]) -> str:
 
 def _no_number(message: str) -> str:
     """Return how to get at the number of what somebody tried to calculate with."""
-    bases = (Sensor, Remembering, Compared, Shared)
+    bases = (Sensor, Remembering, Compared, SharedRule)
     rules = {kind.__name__ for base in bases for kind in (base, *base.__subclasses__())}
     for quoted, plain in re.findall(r"'(\w+)'|of type (\w+)", message):
         kind = quoted or plain
@@ -196,7 +196,7 @@ def scene_lines_in(file: str, error: BaseException) -> list[int]:
     if isinstance(error, RuleError):
         line = _line_of(file, error.rule)
         return [] if line is None else [line]
-    return explain.lines_in(file, error)
+    return file_errors.lines_in(file, error)
 
 
 def _line_of(file: str, rule: object, depth: int = 8) -> int | None:

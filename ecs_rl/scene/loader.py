@@ -15,7 +15,7 @@ from ecs_rl.scene.checks import fits
 from ecs_rl.scene.outline import outline_of
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import reference_of, scene_files, scene_names
-from ecs_rl.user_files.explain import problem_at, syntax_problem
+from ecs_rl.user_files.file_errors import problem_at, syntax_problem
 from ecs_rl.user_files.known import remember
 from ecs_rl.user_files.opened import OpenedFiles
 from ecs_rl.user_files.sources import Sources, read_sources

@@ -206,7 +206,7 @@ def remember(memories: Sequence[Remembering], restarted: Restarted) -> System:
     return declare(run, after="sense", writes=kinds, name="remember", checked=False, asks=True)
 
 
-class Shared:
+class SharedRule:
     """A rule that is worked out once for all who ask, and again when a column may have changed (see Runner)."""
 
     def __init__(self, rule: Rule, context: Callable[[], Context | None]) -> None:

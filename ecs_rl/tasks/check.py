@@ -22,7 +22,7 @@ from ecs_rl.ecs import Entry, Stage
 from ecs_rl.ecs.system import SystemStage
 from ecs_rl.results import Results
 from ecs_rl.scene.lessons import teach, unread
-from ecs_rl.scene.rules import Remembering, Shared
+from ecs_rl.scene.rules import Remembering, SharedRule
 from ecs_rl.scene.scene import Scene
 from ecs_rl.scene.sensors import Rule, Sensor
 from ecs_rl.schedule import PLAYING, SCHEDULE, TRAINING, tick_of
@@ -283,7 +283,7 @@ def _notes(world: World, ranges: Sequence[ValueRange], equals: Sequence[Equals])
 
 def _is_one(rule: Rule) -> bool:
     """Tell whether a rule gives one number for all arenas; a sensor that writes its numbers itself may."""
-    while isinstance(rule, (Remembering, Shared)):
+    while isinstance(rule, (Remembering, SharedRule)):
         rule = rule.rule
     return (isinstance(rule, Sensor) and not hasattr(rule, "read")) or np.ndim(rule()) == 0
 

@@ -16,7 +16,7 @@ from ecs_rl.errors import CheckpointError
 from ecs_rl.pilots.pilot_scores import gallery
 from ecs_rl.runs.layout import run_directories
 from ecs_rl.shipped import pilot_file
-from ecs_rl.tasks.playing import PlayReport, candidate, play, play_headless
+from ecs_rl.tasks.play_checkpoints import PlayReport, candidate, play, play_headless
 
 
 def offer(settings: PlaySettings, no_run: CheckpointError) -> int:

@@ -16,7 +16,7 @@ from ecs_rl.console import tell
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
-from ecs_rl.tasks.playing import Candidate, candidate
+from ecs_rl.tasks.play_checkpoints import Candidate, candidate
 from ecs_rl.tasks.show import window_of
 from ecs_rl.training.recording import begun
 from ecs_rl.viewer.live.hands import DemoRecorder, Hands, HumanPlaylist, idle_agents

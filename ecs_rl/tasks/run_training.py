@@ -19,9 +19,9 @@ from ecs_rl.runs import TrainingRun
 from ecs_rl.runs.recorders import recorders_of
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.check import check_scene
-from ecs_rl.tasks.messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.tasks.progress import ProgressDisplay, ProgressSnapshot
 from ecs_rl.tasks.train_report import say_how_it_went, what_is_used_up
+from ecs_rl.tasks.training_messages import CollapseMessages, FindingMessages, LessonMessages, RecorderMessages
 from ecs_rl.training.training import Training
 
 Watch = Callable[[Path, Callable[[], None]], None]

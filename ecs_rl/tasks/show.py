@@ -17,7 +17,7 @@ from ecs_rl.runs.episode_file import Episode
 from ecs_rl.scene.scene import Scene
 from ecs_rl.shipped import scene_abouts
 from ecs_rl.tasks.episodes import EpisodeReport
-from ecs_rl.tasks.playing import Candidate, PlayReport
+from ecs_rl.tasks.play_checkpoints import Candidate, PlayReport
 from ecs_rl.viewer.canvas import ListRow
 from ecs_rl.viewer.films.studio import record_play
 from ecs_rl.viewer.live.menu import Menu, choose

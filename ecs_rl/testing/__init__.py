@@ -1,5 +1,5 @@
 """Tests that a user's own work inherits."""
 
-from ecs_rl.testing.agents import AgentContract
+from ecs_rl.testing.agent_contract import AgentContract
 
 __all__ = ["AgentContract"]

@@ -24,7 +24,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Discrete
 from ecs_rl.training.playback import Player
-from ecs_rl.training.policies import deciding
+from ecs_rl.training.scene_agents import deciding
 from ecs_rl.training.scripted import Script, load_script
 from ecs_rl.training.trust import difference
 from ecs_rl.user_files.named import is_reference

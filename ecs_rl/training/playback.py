@@ -18,9 +18,9 @@ from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import play_episodes
 from ecs_rl.training.own_network import with_network, with_trusted_network
-from ecs_rl.training.policies import deciding
 from ecs_rl.training.recording import DataRecorder
 from ecs_rl.training.same_policies import check_same
+from ecs_rl.training.scene_agents import deciding
 from ecs_rl.training.team import join
 from ecs_rl.training.trust import trusted_algorithm, trusted_scene
 from ecs_rl.world import policy_specs

@@ -21,11 +21,11 @@ from ecs_rl.spaces import ActMode
 from ecs_rl.training.curriculum import Curriculum
 from ecs_rl.training.evaluator import SEED, Evaluator
 from ecs_rl.training.matches import Match, SelfPlaySettings
-from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.training.settings import TrainingSettings
 from ecs_rl.training.team import join
 from ecs_rl.training.together import Together
-from ecs_rl.training.training import Filming, Training
+from ecs_rl.training.training import FilmRecorder, Training
 from ecs_rl.training_stages.resources import Evaluation, Films, MetricsSchedule, Session
 from ecs_rl.worlds import make_world
 
@@ -93,7 +93,7 @@ def prepare(
     config: AgentConfig,
     settings: TrainingSettings,
     *,
-    filming: Filming | None = None,
+    filming: FilmRecorder | None = None,
     opponent: Opponent | None = None,
     self_play: SelfPlaySettings | None = None,
     run: TrainingRun | None = None,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ecs_rl.arrays import F32
 from ecs_rl.errors import CommandError, nearest, quoted
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 from ecs_rl.user_files.named import load_object
 from ecs_rl.world import DecideAction, PolicyBatch
 

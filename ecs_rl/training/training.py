@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ecs_rl.runs import TrainingRun
 
 
-class Filming(Protocol):
+class FilmRecorder(Protocol):
     """Films a training. The viewer has one; a training does without pictures."""
 
     @property
@@ -71,7 +71,7 @@ class Training:
     match: Match | None = None
     """The games of self-play."""
     films: Films | None = None
-    filming: Filming | None = None
+    filming: FilmRecorder | None = None
     stop: str = ""
     """Why to stop as soon as it can be saved; empty goes on."""
     together: Together | None = None

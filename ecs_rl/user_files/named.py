@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ecs_rl.errors import CommandError, nearest
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 from ecs_rl.user_files.known import remember
 from ecs_rl.user_files.sources import Sources, read_sources
 

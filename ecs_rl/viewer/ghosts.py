@@ -19,7 +19,7 @@ from ecs_rl.components import EpisodeEnd, Pose
 from ecs_rl.results import Results
 from ecs_rl.schedule import PLAYING
 from ecs_rl.spaces import ActMode, Continuous, Decision, Discrete, spans
-from ecs_rl.training.policies import deciding
+from ecs_rl.training.scene_agents import deciding
 from ecs_rl.viewer.gather import Reader
 from ecs_rl.viewer.played_episodes import reasons_of, tone_of
 from ecs_rl.viewer.view import GhostView, Tone

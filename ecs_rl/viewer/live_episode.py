@@ -19,7 +19,7 @@ from ecs_rl.scene.scene import Scene
 from ecs_rl.schedule import ON_STAGE
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.opponent import Driver
-from ecs_rl.training.policies import deciding
+from ecs_rl.training.scene_agents import deciding
 from ecs_rl.viewer.gather import EnvReader, reader_of
 from ecs_rl.viewer.mind import Mind
 from ecs_rl.viewer.number_formats import signed

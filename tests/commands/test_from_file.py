@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ecs_rl.errors import CommandError, DivergedError
-from ecs_rl.user_files.explain import blaming
+from ecs_rl.user_files.file_errors import blaming
 from ecs_rl.user_files.named import is_reference, load_object, parted
 
 CEM = "class CEM:\n    lr = 0.5\n\n\ndef net():\n    return CEM\n\n\nNUMBER = 7\n"

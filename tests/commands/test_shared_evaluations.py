@@ -13,7 +13,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.session import EpisodeRecord
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import Evaluator, play_episodes
-from ecs_rl.training.policies import deciding
+from ecs_rl.training.scene_agents import deciding
 from ecs_rl.training.together import Together
 from ecs_rl.world import policy_specs
 

@@ -16,7 +16,7 @@ from ecs_rl.errors import CommandError
 from ecs_rl.loading import load_scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import SEED, play_episodes
-from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.viewer.films import studio
 from ecs_rl.viewer.films.studio import Title, record_play, shoot_clip
 from ecs_rl.viewer.live_episode import LiveEpisode
@@ -164,7 +164,7 @@ def test_a_film_that_cannot_be_is_refused_before_anything_is_played(
 def test_filming_needs_no_display_whatever_driver_there_is(tmp_path: Path) -> None:
     code = (
         "import sys, pygame\nfrom pathlib import Path\nfrom ecs_rl.agents.config import PPOConfig\n"
-        "from ecs_rl.loading import load_scene\nfrom ecs_rl.training.policies import make_agents\n"
+        "from ecs_rl.loading import load_scene\nfrom ecs_rl.training.scene_agents import make_agents\n"
         "from ecs_rl.viewer.films.studio import shoot_clip\nscene = load_scene('lander')\n"
         "agents = make_agents(scene, 'ppo', PPOConfig(), arenas=1, seed=0)\n"
         "for _ in shoot_clip(scene, agents, [1], Path(sys.argv[1]), text='', share=0.5, longest=lambda: 0.1): pass\n"

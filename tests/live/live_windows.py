@@ -20,7 +20,7 @@ from ecs_rl.cli.plan import plan_of
 from ecs_rl.cli.target import checkpoints_meant, run_of
 from ecs_rl.ecs import entries as base
 from ecs_rl.ecs.context import Columns
-from ecs_rl.tasks import playing
+from ecs_rl.tasks import play_checkpoints
 from ecs_rl.tasks.assemble import assemble, recorded
 from ecs_rl.tasks.show import shows_of
 from ecs_rl.training.training import Training
@@ -339,7 +339,7 @@ def watching(runs: Path, *args: str) -> Iterator[Live]:
 def seeing(*args: object, report: Callable[[int, Ended], None] = lambda number, ended: None) -> Iterator[Live]:
     """Open the window of `play.py`."""
     settings, paths = checkpoints_meant(parse_play([str(arg) for arg in args]))
-    found = playing.candidates(settings, paths)
+    found = play_checkpoints.candidates(settings, paths)
     screen = Screen.open("test")
     pygame.event.clear()
     shows = shows_of(found, settings)

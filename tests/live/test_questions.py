@@ -19,7 +19,7 @@ from ecs_rl.agents.explain import pulls
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.ghosts import Ghosts, ways_of
 from ecs_rl.viewer.live_episode import LiveEpisode

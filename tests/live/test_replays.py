@@ -19,7 +19,7 @@ from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.runs.episode_file import Episode, read_episode, write_episode
 from ecs_rl.training.opponent import opponent_of
-from ecs_rl.training.policies import make_agents
+from ecs_rl.training.scene_agents import make_agents
 from ecs_rl.viewer.controls.keeping import Keeping
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind import Thought

@@ -17,7 +17,7 @@ from rewind_keys import State, arena_of
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
-from ecs_rl.training.policies import make_agents
+from ecs_rl.training.scene_agents import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.tick_log import LINGERS, SECONDS

@@ -17,7 +17,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.scene.scene import Scene
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import SEED, play_episodes
-from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.viewer import live_episode as show_module
 from ecs_rl.viewer.controls.playing import SPEEDS
 from ecs_rl.viewer.live_episode import LiveEpisode

@@ -13,7 +13,7 @@ from physics_helpers import actions_of, driven, played, role_of, scene_of
 
 from ecs_rl.loading import load_scene
 from ecs_rl.physics import physics as physics_module
-from ecs_rl.physics.build import Built
+from ecs_rl.physics.arena_space import Built
 from ecs_rl.physics.physics import Physics
 from ecs_rl.physics.shard import Shard, shard_slices
 from ecs_rl.scene import Arena, Body, Disc, Levers, Push, X, jitter

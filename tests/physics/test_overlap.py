@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from physics_helpers import role_of, scene_of
 
-from ecs_rl.physics.overlap import Place, near_segments, outline, overlap
+from ecs_rl.physics.overlap import SidePlace, near_segments, outline, overlap
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Polygon, Push, Role, Start, Touching, X, jitter
 from ecs_rl.scene.parts import Shape
 from ecs_rl.world import World
@@ -30,8 +30,8 @@ CLOSE = 1e-2
 """Shapes that touch within this are neither here nor there."""
 
 
-def place(at: tuple[float, float, float]) -> Place:
-    return Place(*(np.full((1, 1), number) for number in at))
+def place(at: tuple[float, float, float]) -> SidePlace:
+    return SidePlace(*(np.full((1, 1), number) for number in at))
 
 
 def rim(shape: Shape) -> Any:

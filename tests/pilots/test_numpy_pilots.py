@@ -112,9 +112,7 @@ def test_what_is_drawn_is_drawn_as_often_as_the_agent_draws_it(kind: str, backen
     assert np.array_equal(drawn, again)
     reference = ecs_rl.load(path, seed=2).act(seen, sample=True)
     assert drawn.dtype == reference.dtype
-    for column, (one, other) in enumerate(
-        zip(drawn.reshape(rows, -1).T, reference.reshape(rows, -1).T, strict=True)
-    ):
+    for column, (one, other) in enumerate(zip(drawn.reshape(rows, -1).T, reference.reshape(rows, -1).T, strict=True)):
         part = next(p for p, where, _ in spans(agent.spec.actions) if where.start <= column < where.stop)
         bins = np.arange(len(part.names) + 1) - 0.5 if isinstance(part, Discrete) else np.linspace(-1.001, 1.001, 9)
         shares = [np.histogram(each, bins)[0] / rows for each in (one, other)]

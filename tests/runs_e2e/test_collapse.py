@@ -14,7 +14,7 @@ from ecs_rl.agents import make_agent
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.ppo import PPO as PPOAgent
 from ecs_rl.runs import read_checkpoint, sealed_pieces
-from ecs_rl.training import policies
+from ecs_rl.training import scene_agents
 
 ARGS = ("balance", "--arenas", 8, "--eval-every", 256, "--eval-episodes", 5, "--checkpoint-every", 900, "--json", *PPO)
 SPOILT = range(5_000, 9_000)
@@ -94,7 +94,7 @@ def test_an_agent_that_cannot_go_on_from_an_earlier_policy_is_refused(
                 raise AttributeError(name)
             return getattr(self.agent, name)
 
-    monkeypatch.setattr(policies, "make_agent", lambda *args, **kwargs: NoRestart(make_agent(*args, **kwargs)))
+    monkeypatch.setattr(scene_agents, "make_agent", lambda *args, **kwargs: NoRestart(make_agent(*args, **kwargs)))
     told = train(*ARGS, "--restore-best", "--runs", tmp_path / "runs")
     assert told.code == 2
     assert "--restore-best: ppo cannot go on from an earlier policy: leave it out" in told.err

@@ -181,7 +181,7 @@ def test_a_signal_before_there_is_a_run_is_one_line_and_leaves_nothing(
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("module", ["ecs_rl.commands.play", "ecs_rl.tasks.playing", "torch"])
+@pytest.mark.parametrize("module", ["ecs_rl.commands.play", "ecs_rl.tasks.play_checkpoints", "torch"])
 def test_a_signal_while_play_begins_is_one_line(module: str, tmp_path: Path) -> None:
     done = signalled_at_import(module, "SIGTERM", "play.py", "--headless", "--runs", tmp_path)
     *before, last = done.stderr.splitlines()

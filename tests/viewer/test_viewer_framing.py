@@ -17,7 +17,7 @@ from ecs_rl.components import Clock
 from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Disc, Groove, Levers, Pivot, Push, Rod, Scene, Start, X, above, beyond, jitter
-from ecs_rl.training.policies import make_agents
+from ecs_rl.training.scene_agents import make_agents
 from ecs_rl.viewer.bodies import turned
 from ecs_rl.viewer.camera import RECENT, Framing
 from ecs_rl.viewer.canvas import Canvas

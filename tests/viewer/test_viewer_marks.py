@@ -12,7 +12,7 @@ import pytest
 from ecs_rl.agents.config import PPOConfig
 from ecs_rl.loading import load_scene
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Look, Polygon, Push, Scene, Start, View, X, jitter
-from ecs_rl.training.policies import make_agents
+from ecs_rl.training.scene_agents import make_agents
 from ecs_rl.viewer.camera import Framing
 from ecs_rl.viewer.canvas import Canvas
 from ecs_rl.viewer.films.studio import Title

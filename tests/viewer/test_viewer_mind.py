@@ -23,7 +23,7 @@ from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.scene import Arena, Body, Box, Disc, Levers, Push, Scene, Start, Vx, X, beyond, jitter
 from ecs_rl.spaces import ActMode, Decision, Floats
-from ecs_rl.training.policies import make_agents
+from ecs_rl.training.scene_agents import make_agents
 from ecs_rl.viewer.live_episode import LiveEpisode
 from ecs_rl.viewer.mind import KNOWN, WINDOW, Thought, came
 from ecs_rl.viewer.panels.mind_panel import MindPanel

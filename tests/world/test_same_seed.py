@@ -17,8 +17,8 @@ from ecs_rl.loading import load_scene
 from ecs_rl.physics.physics import Physics
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.evaluator import SEED, play_episodes
-from ecs_rl.training.policies import deciding, make_agents
 from ecs_rl.training.prepare import prepare
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.training.settings import TrainingSettings
 
 HERE = Path(__file__).parent

@@ -35,7 +35,7 @@ from ecs_rl.scene import (
 from ecs_rl.schedule import TRAINING
 from ecs_rl.session import TrainingSession
 from ecs_rl.spaces import ActMode
-from ecs_rl.training.policies import deciding, make_agents
+from ecs_rl.training.scene_agents import deciding, make_agents
 from ecs_rl.training_stages.resources import Session
 from ecs_rl.worlds import make_world
 
