@@ -36,6 +36,10 @@ SOON = 0.05
 """Seconds between two looks while they join."""
 LOOK, BEAT, LOST = 0.5, 5.0, 25.0
 """Seconds between two looks at whether all are still there, between two heartbeats, and after which one is lost."""
+SHORT, LENGTH = 4096, 8
+"""Bytes of a message that go at once with its length, and of the length; a longer message needs a second one."""
+DIRECT = 1 << 20
+"""Bytes that a process sends at most where sums go directly from each to each other."""
 PATIENCE = timedelta(days=7)
 """How long a process waits for others that are there: a person may pause the window for so long."""
 SIOCGIFADDR = 0x8915
@@ -48,15 +52,15 @@ class Processes(Group):
     def __init__(self, rank: int, size: int, lost: Callable[[], str] = str) -> None:
         """Take the default process group of `torch.distributed`; `lost` says which process no longer answers."""
         self.rank, self.size, self._lost = rank, size, lost
-        self._buffers: dict[int, Tensor] = {}
+        self._buffers: dict[tuple[str, int, torch.dtype], Tensor] = {}
         self.seconds, self.bytes, self.messages = 0.0, 0, 0
         """What was spent on messages so far: seconds, the waiting included, bytes of this process, and how many."""
 
     def mean(self, *tensors: Tensor, weight: float = 1.0) -> None:
         """Overwrite float32 tensors with their means over all processes, in which this one counts `weight`."""
-        size = sum(tensor.numel() for tensor in tensors)
-        buffer = self._buffers.setdefault(size, torch.empty(size + 1))
-        parts = torch.split(buffer, [*(tensor.numel() for tensor in tensors), 1])
+        sizes = [*(tensor.numel() for tensor in tensors), 1]
+        buffer = self._buffer("own", sum(sizes), torch.float32)
+        parts = torch.split(buffer, sizes)
         for tensor, part in zip(tensors, parts, strict=False):
             torch.mul(tensor.flatten(), weight, out=part)
         buffer[-1] = weight
@@ -86,39 +90,67 @@ class Processes(Group):
 
     def everyone(self, message: bytes) -> list[bytes]:
         """Return the message of every process, in the order of their ranks, in every process."""
-        sizes = self._sizes(message)
-        parts = [torch.empty(max(sizes), dtype=torch.uint8) for _ in sizes]
-        self._wait(dist.all_gather, parts, _bytes(message, max(sizes)), amount=len(message))
-        return [part.numpy()[:size].tobytes() for part, size in zip(parts, sizes, strict=True)]
+        sizes, messages = self._beginnings(message)
+        if (longest := max(sizes)) > SHORT:
+            parts = self._room(longest)
+            self._wait(dist.all_gather, [*parts], _padded(message, longest), amount=longest)
+            messages = [part.numpy()[:size].tobytes() for part, size in zip(parts, sizes, strict=True)]
+        return messages
 
     def to_first(self, message: bytes) -> list[bytes]:
         """Return the message of every process in process 0, and nothing in the others."""
-        sizes = self._sizes(message)
-        parts = None if self.rank else [torch.empty(max(sizes), dtype=torch.uint8) for _ in sizes]
-        self._wait(dist.gather, _bytes(message, max(sizes)), parts, amount=len(message))
-        return [part.numpy()[:size].tobytes() for part, size in zip(parts or [], sizes, strict=False)]
+        sizes, messages = self._beginnings(message)
+        if (longest := max(sizes)) > SHORT:
+            parts = self._room(longest if self.rank == 0 else 0)
+            self._wait(dist.gather, _padded(message, longest), None if self.rank else [*parts], amount=longest)
+            messages = [part.numpy()[:size].tobytes() for part, size in zip(parts, sizes, strict=True)]
+        return [] if self.rank else messages
 
     def from_first(self, message: bytes) -> bytes:
         """Return the message of process 0 in every process."""
-        size = torch.tensor([len(message)])
-        self._wait(dist.broadcast, size, 0, amount=8)
-        content = torch.empty(int(size), dtype=torch.uint8) if self.rank else _bytes(message, len(message))
-        self._wait(dist.broadcast, content, 0, amount=len(content))
+        envelope = _envelope(message)
+        self._wait(dist.broadcast, envelope, 0, amount=len(envelope))
+        size, beginning = _opened(envelope)
+        if size <= SHORT:
+            return beginning
+        content = _padded(message if self.rank == 0 else b"", size)
+        self._wait(dist.broadcast, content, 0, amount=size)
         return content.numpy().tobytes()
 
     def spent(self) -> dict[str, float]:
         """Return what messages took so far, by name."""
         return {"seconds_gathering": self.seconds, "bytes_sent": self.bytes, "messages": self.messages}
 
-    def _sizes(self, message: bytes) -> list[int]:
-        """Return how long the messages of all processes are."""
-        sizes = torch.empty(self.size, 1, dtype=torch.int64)
-        self._wait(dist.all_gather, [*sizes], torch.tensor([len(message)]), amount=8)
-        return sizes.flatten().tolist()
+    def _beginnings(self, message: bytes) -> tuple[list[int], list[bytes]]:
+        """Return how long the messages of all processes are, and their first `SHORT` bytes."""
+        parts = self._room(SHORT + LENGTH)
+        self._wait(dist.all_gather, [*parts], _envelope(message), amount=SHORT + LENGTH)
+        sizes, messages = zip(*map(_opened, parts), strict=True)
+        return [*sizes], [*messages]
+
+    def _room(self, length: int) -> Tensor:
+        """Return room for as many bytes of each process."""
+        return torch.empty(self.size, length, dtype=torch.uint8)
+
+    def _buffer(self, name: str, length: int, dtype: torch.dtype) -> Tensor:
+        """Return a buffer of so many numbers, the same one each time."""
+        key = name, length, dtype
+        if key not in self._buffers:
+            self._buffers[key] = torch.empty(length, dtype=dtype)
+        return self._buffers[key]
 
     def _sum(self, numbers: Tensor) -> None:
-        """Overwrite numbers with their sums over all processes."""
-        self._wait(dist.all_reduce, numbers, amount=numbers.nbytes)
+        """Overwrite contiguous numbers with their sums over all processes, added in one order.
+
+        Few numbers go directly from each process to each other: half the rounds of a ring, which takes fewer bytes.
+        """
+        if (self.size - 1) * numbers.nbytes > DIRECT:
+            self._wait(dist.all_reduce, numbers, amount=2 * numbers.nbytes * (self.size - 1) // self.size)
+            return
+        own = numbers.flatten()
+        parts = self._buffer("all", self.size * len(own), own.dtype).view(self.size, -1)
+        self._wait(dist.all_gather, [*parts], own, amount=(self.size - 1) * own.nbytes)
+        torch.sum(parts, 0, out=own)
 
     def _wait(self, collective: Callable[..., Any], *arguments: Any, amount: int) -> None:
         """Carry out what all processes do at the same time, and look now and then whether they are all there."""
@@ -145,11 +177,23 @@ class Processes(Group):
         return True
 
 
-def _bytes(message: bytes, size: int) -> Tensor:
+def _padded(message: bytes, size: int) -> Tensor:
     """Return a message as a tensor of so many bytes."""
     content = np.zeros(size, np.uint8)
     content[: len(message)] = np.frombuffer(message, np.uint8)
     return torch.from_numpy(content)
+
+
+def _envelope(message: bytes) -> Tensor:
+    """Return the length of a message and its first `SHORT` bytes."""
+    return _padded(len(message).to_bytes(LENGTH, "little") + message[:SHORT], LENGTH + SHORT)
+
+
+def _opened(envelope: Tensor) -> tuple[int, bytes]:
+    """Return the length of a message and its first `SHORT` bytes."""
+    content = envelope.numpy().tobytes()
+    size = int.from_bytes(content[:LENGTH], "little")
+    return size, content[LENGTH : LENGTH + min(size, SHORT)]
 
 
 # --- joining ----------------------------------------------------------------------------------------------------------
@@ -190,6 +234,7 @@ def joined(
     heart = None if meeting else Heart(store, rank, size)
     group = Processes(rank, size, str if heart is None else lambda: heart.lost)
     try:
+        group.everyone(b"")  # who left before all are connected would look lost
         yield group
     finally:
         if heart is not None:

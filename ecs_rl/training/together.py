@@ -1,9 +1,9 @@
 """A training of several processes: what they say to each other beside gradients, and how a checkpoint holds them all.
 
 Each process plays its share of the arenas and learns from it; their agents add up gradients and statistics (see
-`ecs_rl/distributed/group.py`), so all have the same policy. Every `MEET_EVERY` ticks, and where something is to be
-written, the processes meet: process 0 hears which episodes ended, keeps statistics, ratings and lessons, writes the
-run, and says what all do next. The ticks between two meetings need no message.
+`ecs_rl/distributed/group.py`), so all have the same policy. Every `MEET_EVERY` ticks, and where a checkpoint or an
+evaluation is due, the processes meet: process 0 hears which episodes ended, keeps statistics, ratings and lessons,
+writes the run, and says what all do next. The ticks between two meetings need no message.
 """
 
 from __future__ import annotations
@@ -113,11 +113,10 @@ class Together:
     def _is_due(self) -> bool:
         """Whether the processes meet in this tick, which depends on the steps alone."""
         training, session = self.training, self.training.session
-        evaluation, steps, every = training.evaluation, session.total_steps, training.metrics_schedule.every
-        writes = steps // every > (steps - self.everywhere) // every
+        evaluation, steps = training.evaluation, session.total_steps
         evaluates = steps // evaluation.every > evaluation.taken_at // evaluation.every
         at_tick = steps // self.everywhere % MEET_EVERY == 0
-        return at_tick or writes or evaluates or session.is_done or session.is_due()
+        return at_tick or evaluates or session.is_done or session.is_due()
 
     def gather(self, steps: int, records: list[EpisodeRecord]) -> list[tuple[int, list[EpisodeRecord]]]:
         """Take the episodes that ended in this tick; in a meeting return those of all processes to process 0."""

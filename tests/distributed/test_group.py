@@ -17,6 +17,7 @@ from groups import GONE, in_group, listening, over_tcp
 from torch import Tensor
 
 from ecs_rl.distributed.group import ALONE, Group
+from ecs_rl.distributed.processes import LENGTH, SHORT
 from ecs_rl.errors import WorkerLostError
 
 MESSAGES = ["", "a", "two words " * 1000, "\0\xff"]
@@ -38,9 +39,22 @@ def means(group: Group, weights: Sequence[float]) -> list[list[Any]]:
     return [part.tolist() for part in parts]
 
 
-@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (5.0, 0.0, 2048.0), (0.0, 3.0, 0.0)])
-def test_means_count_each_process_by_its_weight_and_are_the_same_everywhere(weights: Sequence[float]) -> None:
-    first, *others = in_group(3, means, weights)
+ALL_DIRECT, ALL_IN_A_RING = 1 << 20, 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "direct"),
+    [
+        ((1.0, 1.0, 1.0), ALL_DIRECT),
+        ((5.0, 0.0, 2048.0), ALL_DIRECT),
+        ((5.0, 0.0, 2048.0), ALL_IN_A_RING),
+        ((0.0, 3.0, 0.0), ALL_DIRECT),
+    ],
+)
+def test_means_count_each_process_by_its_weight_and_are_the_same_everywhere(
+    weights: Sequence[float], direct: int
+) -> None:
+    first, *others = in_group(3, means, weights, constants={"DIRECT": direct})
     assert others == [first, first]
     for part, begin, shape in zip(first, (0, 10, 20), ((1000,), (3, 4), (1,)), strict=True):
         parts = [weight * floats(begin + rank, *shape).double() for rank, weight in enumerate(weights)]
@@ -99,7 +113,17 @@ def messages(group: Group, own: Sequence[str]) -> tuple[list[bytes], list[bytes]
     return group.everyone(message), group.to_first(message), group.from_first(message)
 
 
-@pytest.mark.parametrize("own", [MESSAGES[:3], MESSAGES[1:], ["", "", ""], ["", "", "x"], ["x" * 3_000_000, "", ""]])
+@pytest.mark.parametrize(
+    "own",
+    [
+        MESSAGES[:3],
+        MESSAGES[1:],
+        ["", "", ""],
+        ["", "", "x"],
+        ["x" * 3_000_000, "", ""],
+        ["x" * SHORT, "", "x" * (SHORT + 1)],
+    ],
+)
 def test_messages_of_any_length_arrive_whole(own: Sequence[str]) -> None:
     wanted = [text.encode("latin-1") for text in own]
     for rank, (everyone, to_first, from_first) in enumerate(in_group(3, messages, own)):
@@ -132,7 +156,7 @@ def spends(group: Group) -> dict[str, float]:
 
 def test_what_messages_took_is_counted() -> None:
     for spent in in_group(2, spends):
-        assert spent["bytes_sent"] == 100 * 4 + 8 + 4
+        assert spent["bytes_sent"] == 100 * 4 + 2 * (SHORT + LENGTH)
         assert spent["messages"] == 3
         assert spent["seconds_gathering"] > 0
     assert spends(ALONE) == {}
