@@ -1,12 +1,17 @@
-"""A command with all its processes in a group of their own, which a signal reaches as Ctrl-C in a terminal does."""
+"""Processes of tests: commands in groups of their own, which a signal reaches as Ctrl-C does, and forked ones."""
 
 from __future__ import annotations
 
+import multiprocessing
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+forked = multiprocessing.get_context("forkserver")
+"""Makes processes by forking one that has torch and the package, and no thread."""
+forked.set_forkserver_preload(["torch.distributed", "ecs_rl.tasks.workers", "ecs_rl.tasks.run_training"])
 
 
 def start_group(words: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
@@ -20,3 +25,9 @@ def start_group(words: Sequence[str], env: Mapping[str, str] | None = None) -> s
         text=True,
         start_new_session=True,
     )
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

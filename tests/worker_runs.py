@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from process_groups import ROOT, start_group
+from process_groups import ROOT, forked, free_port, start_group
+
+from ecs_rl.cli.process import NOTHING_SAVED, run_program
 
 MARK = "ECS_RL_TEST_OF_WORKERS"
 """An environment variable by which a test finds the processes that it started."""
@@ -35,13 +38,49 @@ def command(folder: Path, *flags: str) -> list[str]:
 
 
 def trained(folder: Path, *flags: str, code: int = 0, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Train to the end; return what is printed, and as `stderr` what is said."""
-    environment = {**os.environ, **(env or {})}
-    done = subprocess.run(
-        command(folder, *flags), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == code, done.stderr[-2000:]
-    return {"stderr": done.stderr, **(json.loads(done.stdout.splitlines()[-1]) if done.stdout else {})}
+    """Train to the end; return what is printed, and as `stderr` what is said.
+
+    Nobody waits for Python and torch to start: the command runs in a process forked from one that has them. Several
+    processes are forked as a launcher would start them, which gives the bits of `--workers` (see test_launchers.py);
+    what is to fail starts its workers itself.
+    """
+    words, environments = [*flags, "--runs", str(folder), "--json"], [dict(env or {})]
+    size = int(words[words.index("--workers") + 1]) if "--workers" in words and not code else 1
+    if size > 1:
+        at = words.index("--workers")
+        words = words[:at] + words[at + 2 :]
+        group = {**environments[0], "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        environments = [{**group, "RANK": str(rank), "WORLD_SIZE": str(size)} for rank in range(size)]
+    with tempfile.TemporaryDirectory() as said:
+        team = [
+            forked.Process(target=_be_the_command, args=(words, environment, f"{said}/{rank}"), daemon=False)
+            for rank, environment in enumerate(environments)
+        ]
+        try:
+            for process in team:
+                process.start()
+            team[0].join(300)
+        finally:
+            for process in team[1:]:
+                process.join(0 if code else 60)
+            for process in team:
+                process.kill()
+                process.join()
+        stdout, stderr = (Path(f"{said}/0.{stream}").read_text() for stream in ("out", "err"))
+        everyone_said = "".join(Path(f"{said}/{rank}.err").read_text() for rank in range(len(team)))
+    assert [process.exitcode for process in team] == [code] * len(team), everyone_said[-2000:]
+    return {"stderr": stderr, **(json.loads(stdout.splitlines()[-1]) if stdout else {})}
+
+
+def _be_the_command(words: Sequence[str], environment: Mapping[str, str], said: str) -> None:
+    """Be `train.py`, with these files in the place of its streams."""
+    os.environ.update(environment)
+    os.chdir(ROOT)
+    for descriptor, stream in ((1, "out"), (2, "err")):
+        with open(f"{said}.{stream}", "wb") as file:
+            os.dup2(file.fileno(), descriptor)
+    sys.argv = ["train.py", *words]
+    run_program("train.py", "ecs_rl.commands.train", NOTHING_SAVED)
 
 
 def started(folder: Path, *flags: str) -> subprocess.Popen[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
-import socket
 import tempfile
 import time
 import traceback
@@ -15,6 +13,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+from process_groups import forked, free_port
 
 from ecs_rl.distributed import processes
 from ecs_rl.distributed.processes import joined
@@ -39,16 +39,6 @@ class Place:
     constants: Mapping[str, float]
 
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["torch.distributed", "ecs_rl.distributed.processes", "ecs_rl.agents"])
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def over_tcp() -> dict[str, str]:
     """Return an environment by which processes meet at an address of this machine, as a launcher sets it."""
     return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -71,9 +61,9 @@ def in_group(
         meeting = None if environment else f"file://{folder}/meeting"
         team, ends = [], list[Connection]()
         for rank in range(size):
-            end, other = _context.Pipe(duplex=False)
+            end, other = forked.Pipe(duplex=False)
             place = Place(rank, size, meeting, dict(environment or {}), dict(constants or {}))
-            process = _context.Process(target=_be, args=(other, place, pickle.dumps((work, arguments))), daemon=True)
+            process = forked.Process(target=_be, args=(other, place, pickle.dumps((work, arguments))), daemon=True)
             process.start()
             other.close()
             team.append(process)
