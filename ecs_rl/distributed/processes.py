@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
+from ecs_rl.distributed.cores import let_gloo_wait_its_turn, place_on_machine
 from ecs_rl.distributed.group import Group
 from ecs_rl.distributed.place import JOINING
 from ecs_rl.errors import CommandError, WorkerLostError
@@ -49,9 +50,13 @@ SIOCGIFADDR = 0x8915
 class Processes(Group):
     """Several processes; WorkerLostError where one of them is gone."""
 
-    def __init__(self, rank: int, size: int, lost: Callable[[], str] = str) -> None:
+    def __init__(
+        self, rank: int, size: int, lost: Callable[[], str] = str, here: tuple[int, int] | None = None
+    ) -> None:
         """Take the default process group of `torch.distributed`; `lost` says which process no longer answers."""
         self.rank, self.size, self._lost = rank, size, lost
+        self.here = here
+        """Which process of this machine this is, and of how many; None where nobody says it."""
         self._buffers: dict[tuple[str, int, torch.dtype], Tensor] = {}
         self.seconds, self.bytes, self.messages = 0.0, 0, 0
         """What was spent on messages so far: seconds, the waiting included, bytes of this process, and how many."""
@@ -232,7 +237,9 @@ def joined(
         raise CommandError(f"process {rank} of {size} found not all others at {address}: {problem}") from error
     made = connections()
     heart = None if meeting else Heart(store, rank, size)
-    group = Processes(rank, size, str if heart is None else lambda: heart.lost)
+    here = (rank, size) if meeting else place_on_machine(os.environ)
+    group = Processes(rank, size, str if heart is None else lambda: heart.lost, here)
+    let_gloo_wait_its_turn()
     try:
         group.everyone(b"")  # who left before all are connected would look lost
         yield group

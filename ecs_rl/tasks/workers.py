@@ -30,6 +30,7 @@ from ecs_rl.cli.command_settings import TrainSettings, settings_with
 from ecs_rl.cli.plan import Plan
 from ecs_rl.cli.process import Answer, leaving
 from ecs_rl.console import tell
+from ecs_rl.distributed.cores import own_cores
 from ecs_rl.distributed.place import MEETING
 from ecs_rl.distributed.processes import Processes, joined
 from ecs_rl.errors import CheckpointError, CommandError, DivergedError, EcsRlError, StorageError, WorkerLostError
@@ -135,7 +136,8 @@ def train_as_first(plan: Plan, answer: Answer, others: Others) -> int:
             if plan.settings.resume is None:  # so that a worker may be lost from the first tick on
                 training.session.save_checkpoint()
             answer.first = partial(stop, training)
-            return train(training, record, plan.settings, watch)
+            with own_cores(None if watch else group.here, settings.threads):
+                return train(training, record, plan.settings, watch)
         except WorkerLostError as error:
             others.raise_what_one_says()
             run = training.session.run
@@ -233,8 +235,9 @@ def learn_along(group: Processes, folder: Path) -> None:
         together.begin()
         if not start.checkpoint:
             training.session.save_checkpoint()
-        while not training.done:
-            training.tick()
+        with own_cores(None if plan.settings.watch else group.here, plan.settings.threads):
+            while not training.done:
+                training.tick()
         training.close()
     except BaseException:
         training.close("failed")
