@@ -23,7 +23,8 @@ def learned(name: str, seed: int, *more: str) -> Training:
     return training
 
 
-@pytest.mark.parametrize("name", [pytest.param("walker", marks=pytest.mark.slow), "sheepdog"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
 def test_a_game_is_learned_in_small(name: str) -> None:
     reached, steps = QUICK[name]
     best = learned(name, 0, "--steps", steps).session.best_eval

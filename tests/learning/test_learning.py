@@ -1,4 +1,4 @@
-"""Learning is tested by learning: every recipe solves its scene, on every seed that is tried."""
+"""Learning is tested by learning: every recipe solves its scene, here on one seed, in the slow tests on ten."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from ecs_rl.tasks.assemble import assemble
 RECIPES = [
     ("balance", "ppo"),
     ("balance", "dqn"),
-    ("balance", "sac"),
     ("swingup", "ppo"),
     ("lander", "ppo"),
-    ("lander", "dqn"),
     ("gym:Pendulum-v1", "td3"),
 ]
-LONG = [("swingup", "sac"), ("lander", "sac"), ("swingup", "td3")]
-"""Recipes that take a quarter of a minute of processor time or more."""
+LONG = [("balance", "sac"), ("lander", "dqn"), ("swingup", "sac"), ("lander", "sac"), ("swingup", "td3")]
+"""Recipes that take 5 s of processor time or more; SAC and DQN learn smaller things in other tests."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ def learn(scene: str, agent: str, seed: int, *more: str) -> Solved:
 
 @pytest.mark.parametrize(("scene", "agent"), RECIPES)
 def test_a_recipe_solves_its_scene(scene: str, agent: str) -> None:
-    for seed in (0, 1) if scene == "balance" else (0,):
-        assert learn(scene, agent, seed).step is not None
+    assert learn(scene, agent, 0).step is not None
 
 
 @pytest.mark.slow
