@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 UNIT = ("agents", "physics", "scene", "session", "world")
 """Folders of the unit tests: they start no process but a short Python, and cover engine, scenes, agents and session."""
 LONG = (
-    "test_readme_commands",
-    "test_workers",
-    "test_sweeps",
-    "test_population",
-    "test_make_pilots",
-    "test_watching_workers",
+    *("test_workers", "test_watching_workers", "test_exact_resume", "test_readme_commands", "test_population"),
+    *("test_sweeps", "test_seeds", "test_make_pilots", "test_machines", "test_launchers", "test_stopping_at_once"),
+    *("test_live_keys", "test_soak", "test_learning"),
 )
-"""Files that take a minute or more. They start before other files, or one process would run them alone at the end."""
+"""Files that take 20 s or more. They start before other files, or one process would run them alone at the end."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by `-m`
@@ -35,6 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(tests) and item.path.relative_to(tests).parts[0] in UNIT and is_quick(item):
             item.add_marker("unit")
     items.sort(key=lambda item: (item.get_closest_marker("unit") is None, not item.path.stem.startswith(LONG)))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return the processes of `-n auto`: one more than there are cores, as many tests wait for what they start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    waits = config.getoption("markexpr") != "unit"  # unit tests start nothing
+    return cores + 1 if waits else cores
 
 
 def is_quick(item: pytest.Item) -> bool:
