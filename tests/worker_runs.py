@@ -45,7 +45,7 @@ def trained(folder: Path, *flags: str, code: int = 0, env: Mapping[str, str] | N
     what is to fail starts its workers itself.
     """
     words, environments = [*flags, "--runs", str(folder), "--json"], [dict(env or {})]
-    size = int(words[words.index("--workers") + 1]) if "--workers" in words and not code else 1
+    size = int(words[words.index("--workers") + 1]) if "--workers" in words and "--ray" not in words and not code else 1
     if size > 1:
         at = words.index("--workers")
         words = words[:at] + words[at + 2 :]

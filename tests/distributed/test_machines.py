@@ -1,44 +1,36 @@
-"""Four machines, each a network namespace with an address of its own, make up one group."""
+"""Several machines, each a network namespace with an address of its own, train together."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from process_groups import ROOT
+from small_learners import PPO
+from worker_runs import BALANCE, command, same_run, trained
 
-ROOT = Path(__file__).parents[2]
-SIZE = 4
-PROGRAM = """
-import os, sys, torch
-from ecs_rl.distributed.processes import joined
-rank = int(sys.argv[1])
-with joined(rank, 4, "gloo", None) as group:
-    numbers = torch.arange(5.0) * (rank + 1)
-    group.mean(numbers, weight=rank + 1.0)
-    total = int(group.total(torch.tensor(10**rank)))
-    print(os.environ["GLOO_SOCKET_IFNAME"], total, [part.decode() for part in group.everyone(b"x" * rank)], numbers[1])
-"""
+ADDRESS = "10.77.0.1"
 
 
 def ip(*words: str) -> None:
     subprocess.run(("ip", *words), check=True, capture_output=True, timeout=20)
 
 
-@pytest.fixture
-def machines() -> Iterator[list[str]]:
+@pytest.fixture(params=[4, pytest.param(8, marks=pytest.mark.slow)])
+def machines(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """Yield the names of network namespaces that reach each other over a bridge, at 10.77.0.1 and so on."""
-    names, bridge = [f"t{os.getpid()}n{rank}" for rank in range(SIZE)], f"br{os.getpid()}"
+    names, bridge = [f"t{os.getpid()}n{rank}" for rank in range(request.param)], f"br{os.getpid()}"
     try:
         ip("netns", "add", names[0])
     except (OSError, subprocess.SubprocessError):
         pytest.skip("this user cannot make network namespaces")
     try:
         ip("-n", names[0], "link", "add", bridge, "type", "bridge")
-        ip("-n", names[0], "addr", "add", "10.77.0.1/24", "dev", bridge)
+        ip("-n", names[0], "addr", "add", f"{ADDRESS}/24", "dev", bridge)
         ip("-n", names[0], "link", "set", bridge, "up")
         for rank, name in enumerate(names[1:], 1):
             ip("netns", "add", name)
@@ -54,14 +46,15 @@ def machines() -> Iterator[list[str]]:
             subprocess.run(("ip", "netns", "del", name), check=False, capture_output=True, timeout=20)
 
 
-def test_processes_of_several_machines_reach_each_other_by_their_addresses(machines: list[str]) -> None:
-    environment = {**os.environ, "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29571"}
+def test_processes_of_several_machines_train_as_those_of_one(machines: list[str], tmp_path: Path) -> None:
+    flags, size = (*BALANCE, *PPO, "--steps", "4k"), len(machines)
+    environment = {**os.environ, "MASTER_ADDR": ADDRESS, "MASTER_PORT": "29571", "WORLD_SIZE": str(size)}
     environment.pop("GLOO_SOCKET_IFNAME", None)
     running = [
         subprocess.Popen(
-            ["ip", "netns", "exec", name, sys.executable, "-c", PROGRAM, str(rank)],
+            ["ip", "netns", "exec", name, *command(tmp_path / "machines", *flags)],
             cwd=ROOT,
-            env=environment,
+            env={**environment, "RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -69,11 +62,10 @@ def test_processes_of_several_machines_reach_each_other_by_their_addresses(machi
         for rank, name in enumerate(machines)
     ]
     try:
-        answers = [process.communicate(timeout=120) for process in running]
+        answers = [process.communicate(timeout=300) for process in running]
     finally:
         for process in running:
             process.kill()
-    assert [process.returncode for process in running] == [0] * SIZE, answers
-    said = [out.split(maxsplit=1) for out, _ in answers]
-    assert [interface for interface, _ in said][1:] == ["eth0"] * (SIZE - 1)
-    assert {rest for _, rest in said} == {"1111 ['', 'x', 'xx', 'xxx'] tensor(3.)\n"}
+    assert [process.returncode for process in running] == [0] * size, answers
+    there = json.loads(answers[0][0].splitlines()[-1])
+    assert same_run(there, trained(tmp_path / "here", *flags, "--workers", str(size)))

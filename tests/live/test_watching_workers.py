@@ -10,6 +10,7 @@ import pytest
 from live_commands import train
 from live_windows import TINY, Scripted, in_order, keys, wait
 
+from ecs_rl.runs.rows import changes_in
 from ecs_rl.viewer.live.window import Window
 
 SMALL = ("balance", *TINY, "--threads", "1", "--json")
@@ -47,3 +48,19 @@ def test_saving_evaluating_and_closing_are_agreed_on_and_change_no_bit(
         whole = train(*SMALL, *more, "--resume", left.run)
     assert whole.json["status"] == "finished", whole.err
     assert whole.sha == straight.sha
+
+
+def test_a_slider_changes_a_setting_of_all_processes_at_one_tick_which_a_run_can_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        Scripted(patch, in_order(wait(8), keys("S", "Down", "Right", "Right"), wait(10_000)))
+        changed = train(*SMALL, "--workers", 2, "--watch", "--runs", tmp_path / "changed")
+    assert (changed.code, changed.json["status"]) == (0, "finished"), changed.err
+    changes = changes_in(changed.run / "metrics.jsonl")
+    assert {change.name for change in changes} == {"lr"}
+    assert all(0 < change.step < 3000 for change in changes)
+    again = train(*SMALL, "--workers", 2, "--changes", changed.run, "--runs", tmp_path / "again")
+    assert changes_in(again.run / "metrics.jsonl") == changes
+    assert again.sha == changed.sha
+    assert again.sha != train(*SMALL, "--workers", 2, "--runs", tmp_path / "straight").sha
