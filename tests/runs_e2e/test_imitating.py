@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lander_pilot import landings
 from pages import example
+from worker_runs import same_run, trained
 
 from ecs_rl.commands.train import main
 from ecs_rl.many.jobs import Call, Job, JobCommand, JobReport, Trainee
@@ -50,6 +51,15 @@ def test_the_same_seed_and_demonstration_give_the_same_run(
         assert main([*SMALL, "--imitate", str(tmp_path / "one.demo"), *where]) == 0
         shas.append(json.loads(capsys.readouterr().out.splitlines()[-1])["params_sha256"])
     assert shas[0] == shas[1]
+
+
+def test_several_processes_imitate_alike(one: Demonstrations, tmp_path: Path) -> None:
+    save_demonstrations(tmp_path / "one.demo", one)
+    flags = (*SMALL, "--workers", "2", "--imitate", str(tmp_path / "one.demo"))
+    first, second = (trained(tmp_path / name, *flags) for name in "ab")
+    assert same_run(first, second)
+    assert "imitates 1 episode of" in first["stderr"]
+    assert first["params_sha256"] != trained(tmp_path / "c", *flags[:-2])["params_sha256"]
 
 
 @pytest.mark.parametrize("agent", ["dqn", "sac"])
