@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -267,11 +268,37 @@ def test_a_member_whose_process_dies_again_and_again_stops_the_others_and_goes_o
 
 def population(folder: Path, *flags: str) -> list[str]:
     words = ("--population", "3", "--sweep", *LR, "--runs", str(folder), "--json")
-    return [sys.executable, "train.py", *ARGV, "--steps", "8k", *flags, *words]
+    return [sys.executable, "train.py", *ARGV, "--steps", "6k", *flags, *words]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what a population answers that nothing interrupts."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main(population(tmp_path_factory.mktemp("whole"))[2:]) == 0, err.getvalue()
+    return out.getvalue()
+
+
+def test_the_worst_of_a_population_goes_on_from_the_best(whole: str) -> None:
+    told = json.loads(whole)
+    assert (told["search"], told["status"], len(told["trials"])) == ("population", "finished", 3)
+    assert {row["status"] for row in told["trials"]} == {"finished"}
+    taken = {(each["steps"], row["trial"]): each for row in told["trials"] for each in row["taken_over"]}
+    rounds = [steps // 1000 for steps, _ in sorted(taken)]
+    assert rounds == [1, 2, 3, 4, 5], "one after each round but the last"
+    members = {row["trial"]: row for row in told["trials"]}
+    for (_, number), each in taken.items():
+        assert each["member"] != number
+        assert members[number]["settings"] == [*members[number]["taken_over"]][-1]["setting"]
+    assert len({row["runs"][0]["run"] for row in told["trials"]}) == 3
+    assert {row["runs"][0]["steps"] for row in told["trials"]} == {6000}
+    lr = members[told["best"]]["settings"]["ppo.lr"]
+    assert f"lr = {lr!r}" in Path(told["recipe"]).read_text()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
-def test_a_population_comes_to_the_same_whatever_dies_or_interrupts_it(tmp_path: Path) -> None:
+def test_a_population_comes_to_the_same_whatever_dies_or_interrupts_it(tmp_path: Path, whole: str) -> None:
     going = start_group(population(tmp_path / "part"))
     assert going.stderr is not None
     lines = list[str]()
@@ -296,8 +323,7 @@ def test_a_population_comes_to_the_same_whatever_dies_or_interrupts_it(tmp_path:
         [*population(tmp_path / "part"), "--resume", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    whole = subprocess.run(population(tmp_path / "whole"), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result_of(done.stdout) == result_of(whole.stdout)
+    assert result_of(done.stdout) == result_of(whole)
 
 
 def kill(pid: int) -> None:

@@ -27,7 +27,11 @@ from command_runs import (
 )
 from test_stopping import LONG
 
+from ecs_rl.cli.parse import cores
+
 KEYS = ["scene", "agent", "runs", "solved", "solved_second", "solved_step", "best_eval", "failed", "picture"]
+ONE_AT_A_TIME = ("--threads", cores())
+"""As many threads as cores: one process, where what runs beside what is not the point."""
 NUMBERS = ["mean", "iqm", "median", "low", "high"]
 
 
@@ -88,10 +92,13 @@ def test_progress_and_the_table_name_every_seed(three: Any) -> None:
     assert re.search(r"^best evaluation +[\d.]+ ", told.err, re.M)
 
 
-def test_solved_seeds_are_counted_and_summed_up(tmp_path: Path) -> None:
+def test_solved_seeds_are_counted_and_summed_up_and_a_file_of_settings_may_say_how_many(tmp_path: Path) -> None:
     easy = changed_balance(tmp_path / "easy.py", "solved_at=475", "solved_at=9")
-    told = train(easy, *TINY, "--until-solved", "--seeds", 2, "--json", "--runs", tmp_path / "runs")
+    (tmp_path / "mine.toml").write_text("seeds = 2\n")
+    more = ("--config", tmp_path / "mine.toml", *ONE_AT_A_TIME)
+    told = train(easy, *TINY, "--until-solved", *more, "--json", "--runs", tmp_path / "runs")
     found = told.json
+    assert [run["seed"] for run in found["runs"]] == [0, 1]
     assert (told.code, found["solved"]) == (0, 2)
     assert found["solved_step"] == dict.fromkeys(NUMBERS, 1000.0)
     assert 0 < found["solved_second"]["low"] <= found["solved_second"]["high"]
@@ -102,7 +109,7 @@ def test_a_seed_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     scene = tmp_path / "fails.py"
     fails = "\nimport sys\n\nif sys.argv[-2:] == ['--seed', '1']:\n    raise ValueError('no luck')\n"
     scene.write_text(BALANCE.read_text() + fails)
-    told = train(scene, *TINY, "--seeds", 3, "--json", "--runs", tmp_path / "runs")
+    told = train(scene, *TINY, *ONE_AT_A_TIME, "--seeds", 3, "--json", "--runs", tmp_path / "runs")
     found = told.json
     assert told.code == 2
     assert [run["seed"] for run in found["runs"]] == [0, 2]
@@ -113,7 +120,7 @@ def test_a_seed_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_seeds_that_diverge_end_with_that_exit_code_and_have_their_objects(tmp_path: Path) -> None:
-    told = train("balance", *TINY, "--seeds", 2, "--ppo.lr", "1e30", "--json", "--runs", tmp_path)
+    told = train("balance", *TINY, *ONE_AT_A_TIME, "--seeds", 2, "--ppo.lr", "1e30", "--json", "--runs", tmp_path)
     assert told.code == 5, told.err
     assert [run["status"] for run in told.json["runs"]] == ["diverged", "diverged"]
     assert {each["exit_code"] for each in told.json["failed"]} == {5}
@@ -150,13 +157,6 @@ def test_seeds_start_from_the_policy_of_a_checkpoint(three: Any, tmp_path: Path)
     together, alone = train(*args, "--seeds", 1), train(*args)
     assert together.code == 0, together.err
     assert together.json["runs"][0]["params_sha256"] == alone.sha
-
-
-def test_a_file_of_settings_may_say_how_many_seeds(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text("seeds = 2\n")
-    told = train("balance", *TINY, "--steps", 500, "--config", path, "--json", "--runs", tmp_path / "runs")
-    assert [run["seed"] for run in told.json["runs"]] == [0, 1]
 
 
 def latest(folder: Path) -> list[Path]:
@@ -201,7 +201,7 @@ def test_runs_whose_command_was_killed_save_and_end(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
 def test_a_run_whose_process_was_killed_goes_on_in_another_to_the_same_bits(three: Any, tmp_path: Path) -> None:
     best = Path(three[0].json["runs"][0]["run"]) / "checkpoints" / "best.safetensors"
-    args = ("balance", *TINY, "--steps", "40k", "--checkpoint-every", "2k", "--init-from", best, "--json")
+    args = ("balance", *TINY, "--steps", "20k", "--checkpoint-every", "2k", "--init-from", best, "--json")
     process = start("train.py", *args, "--seeds", 1, "--runs", tmp_path / "runs")
     wait_for(lambda: bool(latest(tmp_path / "runs")), process)
     (checkpoint,) = latest(tmp_path / "runs")

@@ -436,12 +436,12 @@ def test_a_state_folder_that_cannot_be_used_is_told_in_one_line_and_ends_nothing
 ) -> None:
     spoilt(new_user, how)
     scene = shutil.copy(BALANCE, tmp_path / "mine.py")
-    told = finish(start("train.py", scene, *TINY, "--steps", 500, "--json", "--runs", tmp_path / "runs"))
+    told = train(scene, *TINY, "--steps", 500, "--json", "--runs", tmp_path / "runs")
     assert told.code == 0, told.err
     (line,) = (line for line in told.err.splitlines() if line.startswith("ecs_rl: "))
     assert f"{new_user / 'ecs_rl' / FOLDER}: " in line
     assert "XDG_STATE_HOME" in line
-    refusal = finish(start("play.py", told.run, *ONE))
+    refusal = finish(start("play.py", told.run, *ONE))  # a process that has run nothing
     assert (refusal.code, refusal.out) == (3, "")
     assert f"you have never run {scene}: if you trust it, add --scene {scene}" in refusal.err
-    assert finish(start("play.py", told.run, *ONE, "--scene", scene)).code == 0
+    assert play(told.run, *ONE, "--scene", scene).code == 0
