@@ -5,7 +5,7 @@ from ecs_rl.ecs.component import column, component
 from ecs_rl.scene.arena import Arena
 from ecs_rl.scene.camera import Follow, View
 from ecs_rl.scene.chance import Spread, between, jitter
-from ecs_rl.scene.controls import Choice, Controls, Levers, Trigger
+from ecs_rl.scene.controls import Choice, Controls, Lever, Levers, Trigger
 from ecs_rl.scene.effects import Effect, Motor, Push, Thrust, Twist
 from ecs_rl.scene.forces import Jump, Pull
 from ecs_rl.scene.grid import Grid
@@ -27,10 +27,10 @@ from ecs_rl.scene.touching import Touching
 __all__ = [
     "Action", "Amount", "Angle", "Arena", "Body", "Box", "Choice", "Closing", "Controls", "Dice", "Disc", "Draw",
     "Draws", "Earth", "Effect", "Feel", "Feels", "Follow", "Force", "Grid", "Groove", "Ground", "Heading", "Here",
-    "Jump", "Lasting", "Lesson", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Nearest", "Number", "Pivot",
-    "Polygon", "Pose", "Progress", "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin", "Spread",
-    "Spring", "Start", "Taught", "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit", "TurnSpring",
-    "Twist", "View", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component",
+    "Jump", "Lasting", "Lesson", "Lever", "Levers", "Line", "Look", "Mark", "Motion", "Motor", "Nearest", "Number",
+    "Pivot", "Polygon", "Pose", "Progress", "Pull", "Push", "Rays", "Rod", "Role", "Scene", "Sensor", "Spin",
+    "Spread", "Spring", "Start", "Taught", "Thrust", "Touch", "Touching", "Toward", "Trigger", "TurnLimit",
+    "TurnSpring", "Twist", "View", "Vx", "Vy", "X", "Y", "above", "below", "between", "beyond", "column", "component",
     "elo_above", "jitter", "return_above", "score_above",
 ]
 # fmt: on

@@ -13,7 +13,7 @@ from ecs_rl.arrays import F64
 from ecs_rl.errors import SceneError
 from ecs_rl.scene.allowed import Allowed
 from ecs_rl.scene.checks import by_value, finite, named, quote, ruling, seen_at_once
-from ecs_rl.scene.controls import Choice, Controls, Does, Levers, Trigger
+from ecs_rl.scene.controls import Choice, Controls, Does, Lever, Levers, Trigger
 from ecs_rl.scene.effects import Effect
 from ecs_rl.scene.rays import Rays
 from ecs_rl.scene.roles import Role, is_role
@@ -106,7 +106,8 @@ def plan_of(
     if name in RESERVED:
         raise SceneError(f"an agent cannot be named '{name}': that is what the {name}s of episodes are told by")
     if not isinstance(does, (Choice, Levers, Controls)):
-        cure = ": name it, as in Controls(fire=Trigger())" if isinstance(does, Trigger) else ""
+        alone = {Trigger: ": name it, as in Controls(fire=Trigger())", Lever: ": name it, as in Controls(aim=Lever())"}
+        cure = alone.get(type(does), "")
         wanted = "a Choice(...), Levers(...) or Controls(...) of effects"
         raise SceneError(f"does must be {wanted}, not {quote(does)}{cure}")
     seen = (*_sensors(sees), *_masks(does))

@@ -60,6 +60,7 @@ NO_NUMBERS = {
     "Dice": "dice are a rule: call them inside a rule or a system, as in `luck() < 0.01`",
     "Spread": "a spread is no number yet: say both bounds, as in between(-6, 8)",
     "Trigger": "what the agent decided is its `on`, as in `fire.on`",
+    "Lever": "what the agent set is its `amount`, as in `aim.amount`",
     "Choice": "what the agent decided is its `picked`, as in `steer.picked == 0`",
     "Role": "a role's numbers are its x, y, angle, vx, vy and spin, as in `cart.x`",
 }

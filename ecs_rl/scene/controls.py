@@ -218,8 +218,29 @@ class Trigger(_Decided):
         amounts[...] = action
 
 
-class Lever(Levers):
-    """One lever among Controls, whose column comes without an axis of its own."""
+class Lever(_Decided):
+    """The agent sets it between -1 and 1, and its effects work by as much. A Lever() is for rules and systems to read.
+
+    It is one of `Controls`: `aim = Lever()` before the agent, `does=Controls(aim=aim)`, then `aim.amount`.
+    """
+
+    def __init__(self, effects: Effects = None) -> None:
+        self.effects = _listed(effects)
+
+    @property
+    def space(self) -> Continuous:
+        """What a policy decides."""
+        return Continuous((self.name,))
+
+    @property
+    def description(self) -> str:
+        """Return it as messages show it."""
+        return "Lever()"
+
+    @property
+    def amount(self) -> F64:
+        """(arenas,) What the agent sets it to in this tick, -1 to 1; 0 at the start."""
+        return _fixed(np.clip(self._look("amount"), -1.0, 1.0).astype(np.float64))
 
     def work(self, action: NDArray[Any], amounts: F64) -> None:
         """Fill (effects, arenas) from (arenas,), clipped to -1..1 first."""
@@ -227,9 +248,9 @@ class Lever(Levers):
 
 
 class Controls(_Keyed):
-    """The agent sets several controls at once: each a Choice, a Trigger, or an effect (or a tuple of them) as lever."""
+    """The agent sets several controls at once: each a Choice, a Trigger, a Lever, or an effect or several as lever."""
 
-    def __init__(self, *unnamed: Any, **controls: Choice | Trigger | Effects) -> None:
+    def __init__(self, *unnamed: Any, **controls: Choice | Trigger | Lever | Effects) -> None:
         _all_named(self, unnamed, controls)
         if not controls:
             raise SceneError("Controls need at least one control, as in Controls(gas=Thrust(car, x=5.0))")
@@ -282,15 +303,18 @@ def _control(name: str, control: Any) -> Choice | Trigger | Lever:
     if isinstance(control, (Controls, Levers)):
         kind = type(control).__name__
         raise SceneError(f"the control '{name}' is {kind}: name its controls here, beside the others, one by one")
-    if isinstance(control, (Choice, Trigger)):
+    if isinstance(control, (Choice, Trigger, Lever)):
         if control.name:
             message = f"the {type(control).__name__} of '{name}' is the control '{control.name}' already"
             raise SceneError(f"{message}: make another one for each control, inside build")
         control.name = name
         return control
     if control is None or (isinstance(control, tuple) and not control):
-        raise SceneError(f"the control '{name}' works nothing: give it an effect, or Trigger() for systems to read")
-    return Lever(**{name: control})
+        cure = "give it an effect, or Trigger() or Lever() for rules and systems to read"
+        raise SceneError(f"the control '{name}' works nothing: {cure}")
+    lever = Lever(control)
+    lever.name = name
+    return lever
 
 
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:

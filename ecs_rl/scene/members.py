@@ -17,6 +17,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "Levers": ("keys",),
     "Controls": ("keys",),
     "Trigger": ("on",),
+    "Lever": ("amount",),
     "Effect": ("amount", "apply"),
     "Number": ("value",),
     "Taught": ("value",),

@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("X", "Y", "Vx", "Vy", "Angle", "Spin", "Heading", "Toward", "Closing"),
         *("Touching", "Rays", "Nearest", "Grid", "Feel", "Feels", "Sensor"),
     ),
-    "What an agent does": ("Choice", "Levers", "Controls", "Trigger"),
+    "What an agent does": ("Choice", "Levers", "Controls", "Trigger", "Lever"),
     "Effects, which it does it by": ("Push", "Thrust", "Twist", "Motor", "Pull", "Jump", "Effect"),
     "Rules, for what it earns and how episodes end": ("beyond", "above", "below", "Progress", "Lasting"),
     "Chance": ("jitter", "between", "Spread"),

@@ -11,10 +11,10 @@ from mixed_controls import MIXED
 from numpy.typing import NDArray
 from scene_files import DOES, GOOD, Save, run, with_line
 
-from ecs_rl.components import Amount
+from ecs_rl.components import Amount, Reward
 from ecs_rl.errors import SceneError
 from ecs_rl.loading import load_scene
-from ecs_rl.scene import Choice, Controls, Trigger
+from ecs_rl.scene import Choice, Controls, Lever, Trigger
 from ecs_rl.spaces import Composed, Continuous, Discrete
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
@@ -94,6 +94,32 @@ def test_rules_and_systems_read_what_is_on_and_what_is_picked(save: Save, debug:
     world.close()
 
 
+AIMING = (
+    with_line(DOES, "does=Controls(aim=aim, go=Lever(Push(disc, 1.0))),")
+    .replace("    arena.agent(", "    aim = Lever()\n    arena.agent(")
+    .replace('earns={"x": X(disc)}', 'earns={"aim": lambda: aim.amount}')
+)
+
+
+def test_a_lever_without_effects_is_for_rules_to_read(save: Save) -> None:
+    world = world_of(save, AIMING, arenas=3)
+    does = world.arena.agents[0].does
+    assert isinstance(does, Controls)
+    assert does.space == Composed((Continuous(("aim",)), Continuous(("go",))))
+    aim, go = does.parts
+    assert isinstance(aim, Lever)
+    assert isinstance(go, Lever)
+    assert (aim.amount.tolist(), aim.effects) == ([0.0] * 3, ())
+    drive(world, (0.25, 1.0), (-7.0, 0.0), (1.5, -1.0))
+    world.tick()
+    assert (aim.amount.tolist(), aim.amount.dtype) == ([0.25, -1.0, 1.0], np.dtype(np.float64))
+    assert go.amount.tolist() == go.effects[0].amount.tolist() == [1.0, 0.0, -1.0]
+    assert world.of(world.batches[0].entity, Reward).value.tolist() == [0.25, -1.0, 1.0]
+    with pytest.raises(ValueError, match="read-only"):
+        aim.amount[0] = 1
+    world.close()
+
+
 def test_what_is_read_cannot_be_written(save: Save) -> None:
     world, does = reading(save=save)
     world.tick()
@@ -150,7 +176,15 @@ REFUSED = [
     ("a trigger alone", "does=Trigger(Push(disc)),", "name it, as in Controls(fire=Trigger())"),
     ("Controls in Controls", "does=Controls(a=Controls(b=Push(disc))),", "the control 'a' is Controls: name its"),
     ("Levers in Controls", "does=Controls(a=Levers(b=Push(disc))),", "the control 'a' is Levers: name its controls"),
-    ("nothing", "does=Controls(a=None),", "the control 'a' works nothing: give it an effect, or Trigger()"),
+    ("nothing", "does=Controls(a=None),", "the control 'a' works nothing: give it an effect, or Trigger() or Lever()"),
+    ("a lever alone", "does=Lever(Push(disc)),", "name it, as in Controls(aim=Lever())"),
+    ("a lever among levers", "does=Levers(a=Lever()),", "Controls(...) mixes choices, triggers and levers"),
+    ("a lever of a trigger", "does=Controls(a=Lever(Trigger())),", "made of effects such as Push or Thrust, not"),
+    (
+        "one lever twice",
+        "does=(lambda lever: Controls(a=lever, b=lever))(Lever()),",
+        "the Lever of 'b' is the control 'a' already: make another one for each control, inside build",
+    ),
     ("an empty tuple", "does=Controls(a=()),", "the control 'a' works nothing"),
     ("a number", "does=Controls(a=1.0),", "made of effects such as Push or Thrust, not of 1.0"),
     ("a list", "does=Controls(a=[Push(disc)]),", "several go into a tuple"),
