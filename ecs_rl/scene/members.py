@@ -9,7 +9,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     ),
     "Role": (
         *("x", "y", "position", "angle", "heading", "vx", "vy", "velocity", "spin", "here", "__getitem__", "point"),
-        *("place", "leave", "force", "name", "count"),
+        *("velocity_at", "place", "leave", "force", "name", "count"),
     ),
     "Touching": ("began", "ended", "impulse"),
     "Sensor": ("write",),

@@ -41,9 +41,10 @@ class Placing:
 
     # --- one role ---------------------------------------------------------------------------------------------------
 
-    def place(self, role: Role, where: Any, start: Start, columns: Mapping[str, Any]) -> None:
-        """Put members of a role where a start and some columns say, and start their components anew."""
-        self._may_move(role, role.parts)
+    def place(self, role: Role, where: Any, start: Start, columns: Mapping[str, Any], keep: Sequence[type]) -> None:
+        """Put members of a role where a start and some columns say, and start their components but some anew."""
+        check_keep(role, keep)
+        self._may_move(role, [part for part in role.parts if type(part) not in keep])
         if role in self.joined:
             raise SceneError(
                 f"'{role.name}' is joined to others: start them anew together, by arena.restart(where, ...)"
@@ -59,7 +60,7 @@ class Placing:
         targets = self._targets(role)
         for number, (name, value) in enumerate({**vars(start), **columns}.items()):
             targets[name][members] = self._value(role, value, members, targets[name], number)
-        self._begin(role, members, here=True)
+        self._begin(role, members, here=True, keep=keep)
 
     def leave(self, role: Role, where: Any) -> None:
         """Take members away: they stand still where they are, and nothing touches or sees them."""
@@ -185,8 +186,8 @@ class Placing:
         number = np.arange(count or 1) + ((1 << 20) + stream << 32)
         return drawn(words[:, None], number) if count is not None else drawn(words, number[:1])
 
-    def _begin(self, role: Role, members: Members, *, here: Any) -> None:
-        """Let members be here, or not, and start their components as an episode does."""
+    def _begin(self, role: Role, members: Members, *, here: Any, keep: Sequence[type] = ()) -> None:
+        """Let members be here, or not, and start their components as an episode does, but those of some classes."""
         if role.comes_and_goes:
             now = np.asarray(here)
             views_of(role.handles[Here])["now"][members] = now[members[1]] if now.ndim else now
@@ -197,8 +198,20 @@ class Placing:
                 start, column = part.__dict__[declared.name], views[declared.name]
                 if start is None:
                     continue
-                column[members] = self._value(role, start, members, column, number)
+                if type(part) not in keep:
+                    column[members] = self._value(role, start, members, column, number)
                 number += math.prod(column.shape[len(members) :])
+
+
+def check_keep(role: Role, keep: Any) -> None:
+    """Refuse to keep what are no components of a role."""
+    own = [type(part) for part in role.parts]
+    if not isinstance(keep, Sequence) or not all(isinstance(kind, type) for kind in keep):
+        raise SceneError(f"place(..., keep=...) takes components in a tuple, as in keep=(Tank,), not {quote(keep)}")
+    for kind in keep:
+        if kind not in own:
+            names = [each.__name__ for each in own]
+            raise SceneError(f"'{role.name}' has no component {kind.__name__} to keep: {nearest(kind.__name__, names)}")
 
 
 def _true(mask: Bool) -> Members:

@@ -6,6 +6,7 @@ What a handle gives is read-only, but for the columns that a system declares as 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -222,17 +223,27 @@ class Role(Handle):
 
     def point(self, at: Point) -> F64:
         """Return where a point of the body's own axes is in each arena, (arenas, 2)."""
-        cos, sin = self.heading[..., 0], self.heading[..., 1]
-        turned = np.stack((cos * at[0] - sin * at[1], sin * at[0] + cos * at[1]), axis=-1)
-        return np.asarray(self.position + turned)
+        return np.asarray(self.position + self._turned(at))
 
-    def place(self, where: Any, start: Start | None = None, **columns: Any) -> None:
+    def velocity_at(self, at: Point) -> F64:
+        """Return how fast a point of the body's own axes moves, (arenas, 2): the body's velocity and its spin's."""
+        arm = self._turned(at)
+        turning = np.stack((-self.spin * arm[..., 1], self.spin * arm[..., 0]), axis=-1)
+        return np.asarray(self.velocity + turning)
+
+    def _turned(self, at: Point) -> F64:
+        """Return a vector of the body's own axes in those of the arena."""
+        cos, sin = self.heading[..., 0], self.heading[..., 1]
+        return np.stack((cos * at[0] - sin * at[1], sin * at[0] + cos * at[1]), axis=-1)
+
+    def place(self, where: Any, start: Start | None = None, *, keep: Sequence[type] = (), **columns: Any) -> None:
         """Put it somewhere where `where` is true, as if an episode began for it; for systems that write Pose.
 
         It starts by its own Start or the one given, and by `x`, `y`, `angle`, `vx`, `vy` and `spin` where they are
-        named: numbers, spreads (drawn anew), rules, or arrays (arenas, [count]). Its components start anew too.
+        named: numbers, spreads (drawn anew), rules, or arrays (arenas, [count]). Its components start anew too, but
+        those of the classes in `keep`.
         """
-        self._world("place").place(self, where, start or self.start, columns)
+        self._world("place").place(self, where, start or self.start, columns, keep)
 
     def leave(self, where: Any) -> None:
         """Take it away where `where`, (arenas, [count]), is true; for systems that write Pose.

@@ -45,6 +45,11 @@ class Health:
     place: float = column((0.0, 0.0))
 
 
+@component
+class Age:
+    ticks: float = 0.0
+
+
 def field_of(add: Callable[[Arena], Any], **more: Any) -> Scene:
     """Return a scene of a ship that does nothing, and of what is added."""
 
@@ -209,6 +214,58 @@ def test_a_shot_is_not_there_flies_hits_and_is_gone(solid: bool) -> None:
     assert not there[-1].any()
     assert (shots.x < 2.3).all()
     assert (shots.x > 1.2).all()
+
+
+def test_what_is_placed_keeps_the_components_that_it_is_told_to_keep() -> None:
+    def add(arena: Arena) -> None:
+        rocks = arena.spawn("rock", Body(), Disc(0.1), Start(x=jitter(1.0)), Health(points=jitter(3.0)), Age(), count=3)
+
+        @arena.system(writes=(Pose, Age))
+        def move() -> None:
+            rocks[Age].ticks += 1.0
+            rocks.place(rocks[Age].ticks == 5.0, keep=(Health,), x=4.0)
+
+    world = world_of(add)
+    rocks = role_of(world, "rock")
+    points = rocks[Health].points.copy()
+    for _ in range(4):
+        world.tick()
+    assert (rocks[Age].ticks == 4.0).all()
+    world.tick()
+    assert (rocks.x == 4.0).all()
+    assert (rocks[Age].ticks == 0.0).all(), "what is not kept starts anew"
+    assert (rocks[Health].points == points).all()
+
+
+def test_a_kept_component_shifts_no_draw_of_the_others() -> None:
+    def world_with(keep: tuple[type, ...]) -> World:
+        def add(arena: Arena) -> None:
+            rocks = arena.spawn("rock", Body(), Disc(0.1), Health(points=jitter(3.0)), Age(ticks=jitter(1.0)), count=3)
+            arena.system(lambda: rocks.place(EVERYONE, keep=keep), writes=(Pose, Health, Age), name="move")
+
+        return world_of(add)
+
+    kept, anew = world_with((Health,)), world_with(())
+    for world in (kept, anew):
+        world.tick()
+    ages = [role_of(world, "rock")[Age].ticks for world in (kept, anew)]
+    points = [role_of(world, "rock")[Health].points for world in (kept, anew)]
+    assert (ages[0] == ages[1]).all()
+    assert (points[0] != points[1]).all()
+
+
+def test_a_point_of_a_body_moves_with_its_velocity_and_its_spin() -> None:
+    def add(arena: Arena) -> None:
+        arena.spawn(
+            "rock", Body(), Disc(0.5), Start(angle=jitter(3.0), vx=2.0, vy=-1.0, spin=(1.0, -4.0, 0.0)), count=3
+        )
+
+    world = world_of(add, dt=1e-4)
+    rocks, at = role_of(world, "rock"), (0.3, -0.4)
+    before, said = rocks.point(at), rocks.velocity_at(at)
+    world.tick()
+    np.testing.assert_allclose((rocks.point(at) - before) / 1e-4, said, atol=1e-3)
+    assert said.shape == (N, 3, 2)
 
 
 def test_what_has_left_touches_nothing_and_falls_nowhere_and_can_come_back() -> None:
@@ -413,6 +470,8 @@ REFUSED: list[tuple[Callable[[Arena], Any], str]] = [
         r"where \(arenas, 3\) truths say",
     ),
     (placed_by(lambda arena, rocks: rocks.leave(rocks.x)), "truths say"),
+    (placed_by(lambda arena, rocks: rocks.place(EVERYONE, keep=Health)), r"keep=\.\.\.\) takes components in a tuple"),
+    (placed_by(lambda arena, rocks: rocks.place(EVERYONE, keep=(Pose,))), "'rock' has no component Pose to keep"),
     (placed_by(lambda arena, rocks: rocks.place(EVERYONE, z=1.0), writes=(Pose, Health)), "has no 'z' to be placed by"),
     (
         placed_by(lambda arena, rocks: rocks.place(EVERYONE, x=np.zeros(9)), writes=(Pose, Health)),
