@@ -48,7 +48,7 @@ def train_in_window(plan: Plan, training: Training, recorders: Mapping[str, Reco
                 raise
             problem = error
         finally:
-            if problem is None and (not training.reloads or code):
+            if problem is None and (not (training.reloads or training.again) or code):
                 window.close()
         if before is not None and problem is not None:
             plan, training, window = with_scene_of_before(plan, record, window, before, problem)
@@ -56,6 +56,9 @@ def train_in_window(plan: Plan, training: Training, recorders: Mapping[str, Reco
         elif training.reloads and not code:
             going, before = with_scene_of_now(plan, record, window, training.world.scene)
             plan, training, window = going
+        elif training.again and not code:
+            plan, training, window = _going(_with_next_seed(plan), window)
+            before = None
         else:
             return code
         settings = plan.settings
@@ -91,7 +94,7 @@ def with_scene_of_now(
     Where nothing can go on in the file's scene, return what goes on in the scene of `before`, and None.
     """
     try:
-        return _going(plan, record, window, scene_in_file(before.reference)), before
+        return _going(_resuming(plan, record, scene_in_file(before.reference)), window), before
     except EcsRlError as problem:
         return with_scene_of_before(plan, record, window, before, problem), None
 
@@ -104,19 +107,29 @@ def with_scene_of_before(
     tell(f"train.py: {message}", sys.stderr)
     window.show.close()
     try:
-        plan, training, window = _going(plan, record, window, before)
+        plan, training, window = _going(_resuming(plan, record, before), window)
     except BaseException:
         window.close()
         raise
     return plan, training, replace(window, says=message)
 
 
-def _going(plan: Plan, record: TrainingRun, window: WatchWindow, scene: Scene) -> Going:
-    plan, training = assemble(
-        replace(plan, scene=scene).resuming(record.path, imitate=None, remember=None, changes=None)
-    )
+def _resuming(plan: Plan, record: TrainingRun, scene: Scene) -> Plan:
+    """Return the plan that goes on with a run in a scene."""
+    again = replace(plan, scene=scene).resuming(record.path, imitate=None, remember=None, changes=None)
+    return again.changed(pace=plan.settings.pace or FLAT_OUT)
+
+
+def _with_next_seed(plan: Plan) -> Plan:
+    """Return the plan of a new run with the next seed."""
+    return replace(plan.changed(resume=None, seed=plan.settings.seed + 1), run=None)
+
+
+def _going(plan: Plan, window: WatchWindow) -> Going:
+    """Return what trains by a plan in the screen of this window."""
+    plan, training = assemble(plan)
     try:
-        opened = WatchWindow.open(training, window.screen, pace=plan.settings.pace or FLAT_OUT)
+        opened = WatchWindow.open(training, window.screen, pace=plan.settings.pace)
     except BaseException:
         training.world.close()
         raise

@@ -78,6 +78,8 @@ class Training:
     """The share of this process where several train together, None for one alone."""
     reloads: bool = False
     """It stops only to go on with its scene as the file is now."""
+    again: bool = False
+    """Somebody wants another training of its scene after it, with the next seed."""
     left_at: str = ""
     """The stage at which the present tick was left and will be taken up again; empty between whole ticks."""
     seconds: float = field(default=0.0, init=False)

@@ -287,6 +287,9 @@ def _draw_ghost(surface: pygame.Surface, axes: Axes, ghost: Series, canvas: Canv
     colour = mix(PANEL, FAINT, 0.75)
     draw_line(surface, axes, ghost, colour, canvas.px(1))
     at = (axes.area.right - canvas.px(4), axes.area.bottom - canvas.px(22))
+    back = pygame.Rect(0, 0, canvas.width(ghost.name, SMALL - 1) + canvas.px(8), canvas.px(14))
+    back.midright = (axes.area.right, at[1])
+    rounded(surface, back.clip(axes.area), PANEL, radius=canvas.px(4), alpha=215)
     canvas.write(surface, ghost.name, at, size=SMALL - 1, colour=FAINT, anchor="right", width=axes.area.w)
 
 

@@ -256,7 +256,7 @@ class Live:
 CODES = {
     **{name: getattr(pygame, f"K_{name.upper()}") for name in ("Space", "Left", "Right", "Backspace", "Tab", "Home")},
     **{name: getattr(pygame, f"K_{name}") for name in ("F1", "F2", "F3", "F9", "F11")},
-    **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISAJC"},
+    **{name: getattr(pygame, f"K_{name.lower()}") for name in "RDPGTUMVLBNOWKHYXISAJCE"},
     **{"Up": pygame.K_UP, "Down": pygame.K_DOWN, "Ctrl+Up": pygame.K_UP, "Ctrl+Down": pygame.K_DOWN},
     **{"Enter": pygame.K_RETURN, "Esc": pygame.K_ESCAPE, "-": pygame.K_MINUS, "=": pygame.K_EQUALS, "0": pygame.K_0},
     **{
@@ -266,7 +266,7 @@ CODES = {
         ",": pygame.K_COMMA,
         ".": pygame.K_PERIOD,
     },
-    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQR"},
+    **{f"Ctrl+{name}": getattr(pygame, f"K_{name.lower()}") for name in "SEPQRN"},
     "?": pygame.K_QUESTION,
     "PgUp": pygame.K_PAGEUP,
     "PgDn": pygame.K_PAGEDOWN,

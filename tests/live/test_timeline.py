@@ -230,7 +230,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         assert "joy" not in live.window.views
         plain = pygame.surfarray.array3d(live.window.screen.picture())
         live.trains.evaluation.solved_step = live.trains.session.total_steps
-        live.window.stage.pause(True)
+        live.window.stage.set_speed(0.0)
         live.window.advance(0.1, math.inf)
         live.window.advance(1.5, math.inf)
         live.draw()
@@ -241,6 +241,7 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
         assert changed.sum() > 2000, "confetti and a sign"
         assert len(live.window.stage.shows) == 1
         live.window.advance(LASTS, math.inf)
+        live.window.stage.set_speed(1.0)
         live.open_aside()
         assert [show.label for show in live.window.stage.shows] == ["untrained", NEWEST]
         live.hit("Esc")
@@ -249,6 +250,46 @@ def test_a_solved_scene_is_celebrated_once_and_then_shown_before_and_after(tmp_p
             live.draw()
             assert "joy" not in live.window.views
             assert len(live.window.stage.shows) == 1, "once is enough"
+
+
+@pytest.mark.parametrize("keys", ["Space", "G", "F2", "H"])
+def test_the_celebration_waits_until_the_stage_is_free(tmp_path: Path, keys: str) -> None:
+    with watching(tmp_path) as live:
+        live.window.stage.set_speed(0.0)
+        live.hit(keys)
+        live.window.advance(0.1, math.inf)
+        live.trains.evaluation.solved_step = 8
+        for _ in range(3):
+            live.window.advance(0.5, math.inf)
+            live.draw()
+            assert "joy" not in live.window.views
+        assert "solved! B shows it untrained and now" in live.said()
+        live.hit("Esc")
+        live.window.advance(0.1, math.inf)
+        live.draw()
+        assert live.window.views["joy"] < LASTS
+        live.hit("Esc")
+        live.draw()
+        assert "joy" not in live.window.views, "Esc ends it"
+        live.window.advance(LASTS, math.inf)
+        assert live.window.stage.coming is None
+
+
+def test_confetti_does_not_fall_over_an_ending(tmp_path: Path) -> None:
+    with watching(tmp_path) as live:
+        live.window.advance(0.1, math.inf)
+        live.trains.evaluation.solved_step = 8
+        while live.show.held is None:
+            live.show.tick()
+        live.window.advance(0.01, math.inf)
+        assert "joy" not in live.window.open_panels
+        for _ in range(100):
+            live.window.advance(0.05, math.inf)
+            assert live.show.held is None or "joy" not in live.window.open_panels
+            if live.show.held is None:
+                break
+        live.window.advance(0.01, math.inf)
+        assert "joy" in live.window.open_panels
 
 
 def test_a_comparison_that_was_left_does_not_come_back_by_itself_and_keeps_its_episode(tmp_path: Path) -> None:

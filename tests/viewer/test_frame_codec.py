@@ -33,6 +33,7 @@ from ecs_rl.viewer.frame import Painter, kinds_of
 from ecs_rl.viewer.frame_codec import Frame, FrameReader, FrameWriter, form_of
 from ecs_rl.viewer.objects import BodyId
 from ecs_rl.viewer.panels import PANELS
+from ecs_rl.viewer.panels.end_card import EndView
 from ecs_rl.viewer.panels.learning import DrawerView
 from ecs_rl.viewer.panels.scrubber import ScrubberView
 from ecs_rl.viewer.panels.stage import StagesView
@@ -95,6 +96,7 @@ OF_PANELS: dict[str, Any] = (
         "inspector": INSPECTOR,
         "profile": PROFILE,
         "joy": 0.25,
+        "end card": EndView("Solved after 5.9 s of training", ("best 226",)),
         "tour": TourView("stage", "look", 1, 6),
         "weather": (SliderView("gravity", "9.8", 0.5, 0.5),),
         "settings": (SliderView("lr", "0.001", 0.5, 0.25, True),),

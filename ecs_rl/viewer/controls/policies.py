@@ -56,7 +56,7 @@ class Policies(Control):
         Command("Policy", ",", "earlier checkpoint", "earlier, later policy of the run",
                 lambda it, app: it.turn(app, -1), (), ",<"),
         Command("Policy", ".", "later checkpoint", "", lambda it, app: it.turn(app, +1), (), ".>"),
-        Command("Policy", "L", "newest policy", "back to the newest, or the first one", turn_back, (pygame.K_l,)),
         Command("Policy", "D", "sampling", "best action or drawn at random", toggle_sampling, (pygame.K_d,)),
+        Command("Policy", "L", "newest policy", "back to the newest; all in 20 seconds", turn_back, (pygame.K_l,)),
     )
     # fmt: on

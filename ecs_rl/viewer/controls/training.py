@@ -38,6 +38,15 @@ def _change_pace(app: App, work: BackgroundTraining) -> None:
     app.say(f"training goes {WORDS[work.pace.name]}")
 
 
+def _again(control: Control, app: App) -> None:
+    """Close the window for a training of the same scene with the next seed."""
+    work = app.run.background
+    if work is None or not work.is_saved or work.training.together is not None:
+        app.say("first this training has to end", "warn")
+    else:
+        work.training.again = app.closing = True
+
+
 class TrainingControls(Control):
     """Asks the training to rest, to hurry or to save."""
 
@@ -65,7 +74,7 @@ class TrainingControls(Control):
 
     # fmt: off
     keys = (
-        Command("Training", "T", "pause training", "pause training",
+        Command("Training", "T", "pause training", "pause it; Ctrl+N another one, at its end",
                 _while_training(lambda _, work: work.pause(not work.paused)), (pygame.K_t,), trains=True),
         Command("Training", "N", "one update", "one update, then wait",
                 _while_training(lambda _, work: work.one_update()), (pygame.K_n,), trains=True),
@@ -75,6 +84,8 @@ class TrainingControls(Control):
                 _while_training(lambda _, work: setattr(work, "turbo", not work.turbo)), (pygame.K_u,), trains=True),
         Command("Training", "Ctrl+S", "save", "checkpoint now",
                 _while_training(lambda app, work: work.save(app.say)), (pygame.K_s,), trains=True),
+        Command("Training", "Ctrl+N", "again", "train again, with another seed",
+                _again, (pygame.K_n,), trains=True, listed=False),
         Command("Training", "Ctrl+E", "evaluate", "evaluate now",
                 _while_training(lambda app, work: work.evaluate(app.say)), (pygame.K_e,), trains=True),
     )

@@ -16,6 +16,7 @@ from ecs_rl.viewer.controls.driving import Driving
 from ecs_rl.viewer.controls.filming import Filming
 from ecs_rl.viewer.controls.floats import FloatingPanels
 from ecs_rl.viewer.controls.keeping import Keeping
+from ecs_rl.viewer.controls.learning_replay import LearningReplay
 from ecs_rl.viewer.controls.playing import Playing
 from ecs_rl.viewer.controls.policies import Policies
 from ecs_rl.viewer.controls.scene_reload import SceneReload
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 CONTROLS: tuple[type[Control], ...] = (
     *(WholeWindow, FloatingPanels, Filming, Cards),
-    *(Playing, Policies, TrainingControls, SceneReload),
+    *(Playing, Policies, LearningReplay, TrainingControls, SceneReload),
     *(Asides, Keeping, Driving),
 )
 SECTIONS = ("Stage", "Policy", "Training", "Hands", "Window")

@@ -138,7 +138,11 @@ class CheckpointList:
 
     def back(self, shows: list[LiveEpisode]) -> str:
         """Put the policy on the stage that was there at first; return its label, '' where it is gone."""
-        there = [choice for choice in self.choices() if choice.step == self.first]
+        return self.put(self.first, shows)
+
+    def put(self, step: float, shows: list[LiveEpisode]) -> str:
+        """Put the policy of this very step on the stage; return its label, '' where it is gone."""
+        there = [choice for choice in self.choices() if choice.step == step]
         return self._put(there[-1], shows) if there else ""
 
     def _put(self, chosen: Choice, shows: list[LiveEpisode]) -> str:

@@ -180,7 +180,7 @@ def watch_training(
         window.close()
         training.metrics_schedule.fresh = None
         opened.show.close()
-        if not (training.reloads or failed):
+        if not (training.reloads or training.again or failed):
             opened.screen.close()
     work.finish_tick()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ecs_rl.viewer.panel import Panel
 from ecs_rl.viewer.panels.chips import Chips
+from ecs_rl.viewer.panels.end_card import EndCard
 from ecs_rl.viewer.panels.finding import FindingLine
 from ecs_rl.viewer.panels.grid import AllArenas
 from ecs_rl.viewer.panels.help import Help
@@ -29,7 +30,7 @@ PANELS: tuple[type[Panel[Any]], ...] = (
     *(Stage, AllArenas, Chips, Hints),
     *(Ribbon, Scrubber),
     *(Status, MindPanel, Learning, FindingLine),
-    *(ValuePlot, Joy, Weather, Settings, Inspector, Profile, Messages),
+    *(ValuePlot, Joy, EndCard, Weather, Settings, Inspector, Profile, Messages),
     *(Tour, Help),
 )
 """From the lowest to the topmost."""

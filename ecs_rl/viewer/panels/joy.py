@@ -18,6 +18,13 @@ LASTS = 3.5
 """Seconds that it takes them to fall."""
 
 
+def is_free(app: App) -> bool:
+    """Return whether a surprise may take the stage: nothing else is there, and nobody looks or holds closely."""
+    show, stage = app.show, app.stage
+    is_held = show.paused or show.hand.role is not None or stage.hands is not None
+    return stage.is_single and stage.aside is None and not (is_held or show.resting or "tour" in app.open_panels)
+
+
 class Joy(Panel[float]):
     """Celebrates a scene that was solved while the window was open."""
 
@@ -26,30 +33,31 @@ class Joy(Panel[float]):
     def __init__(self) -> None:
         self._was_solved: bool | None = None
         """Whether the scene was solved when this looked last; None before the first look."""
-        self._seconds: float | None = None
-        """Since the scene was seen to be solved; None before and after the celebration."""
+        self._waits = False
+        """It was solved, and is to be celebrated once the stage is free."""
+        self._seconds = 0.0
+        """Since the celebration began."""
 
     def look(self, app: App, seconds: float) -> None:
         """Notice that the training solves its scene; after the celebration compare with the untrained policy."""
         solved = app.run.background is not None and app.run.background.training.solved
         if solved and self._was_solved is False:
-            self._seconds = 0.0
-            app.say("solved!", "good")
-        elif self._seconds is not None:
+            self._waits = True
+            app.say("solved!" if is_free(app) else "solved! B shows it untrained and now", "good")
+        self._was_solved = solved
+        if self.name in app.open_panels:
             self._seconds += seconds
             if self._seconds >= LASTS:
-                self._seconds = None
-                self._compare(app)
-        self._was_solved = solved
-
-    def _compare(self, app: App) -> None:
-        """Show before and after, unless there is something else to see."""
-        if app.stage.is_single and app.stage.aside is None and app.run.untrained is not None:
-            app.do("before and after")
+                self.leave(app)
+                if is_free(app) and app.run.untrained is not None:
+                    app.do("before and after")
+        elif self._waits and is_free(app):
+            self._waits, self._seconds = False, 0.0
+            app.open_panels |= {self.name}
 
     def view(self, app: App) -> float | None:
-        """Return the seconds since the scene was solved, None once that was celebrated or if it is not."""
-        return self._seconds
+        """Return the seconds since the celebration began, None while there is none."""
+        return self._seconds if self.name in app.open_panels else None
 
     def paint(self, canvas: Canvas, view: float, room: pygame.Rect) -> None:
         """Let confetti fall over the stage, and say that it is solved."""
