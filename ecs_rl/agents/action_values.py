@@ -101,28 +101,22 @@ class MeanFit:
 
     def goal(self, best: Choices, reward: Floats, discount: Floats) -> Floats:
         """Return (rows,) what values should be, given (rows, choices) which options are the best ones next."""
-        if len(best) != len(self._row):
-            self._make_room(len(best))
         return q_target(self._next[self._row, best], reward, discount)
 
     def forward(self, network: MLP, x: Tensor) -> Floats:
         """Return (rows, options) values, and remember what `backward` needs."""
+        if len(x) != len(self._row):
+            self.grad, self._row = np.zeros((len(x), self._values.options), np.float32), np.arange(len(x))[:, None]
         self._q = self._values.of(network.forward(x))
         return self._q
 
     def loss(self, taken: Choices, goal: Floats, weight: Floats | None, threshold: float) -> Loss:
         """Return the loss of these (rows, choices) options, and write its gradient by the values."""
-        if len(taken) != len(self._row):
-            self._make_room(len(taken))
         q = self._q[self._row, taken]
         error = q - goal[:, None]
         self.grad.fill(0.0)
         loss, self.grad[self._row, taken] = huber(error, weight, threshold)
         return Loss(loss, q, error)
-
-    def _make_room(self, rows: int) -> None:
-        """Make the arrays for minibatches of so many rows."""
-        self.grad, self._row = np.zeros((rows, self._values.options), np.float32), np.arange(rows)[:, None]
 
     def backward(self, network: MLP) -> None:
         """Write the gradient by the parameters."""

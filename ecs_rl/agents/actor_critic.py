@@ -5,11 +5,10 @@ Both look at what is `Seen`: a batch of rows, or for networks with a memory whol
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -63,8 +62,8 @@ def parts_of(rows: int) -> list[slice]:
     return [slice(i * rows // count, (i + 1) * rows // count) for i in range(count)]
 
 
-Job = Callable[[], Tensor]
-"""What one thread does for a minibatch; returns numbers that add up over the parts."""
+Job = Callable[[], list[Tensor]]
+"""What one thread does for a part of a minibatch; returns the policy's numbers, the value's loss, or both."""
 
 
 def actor_critic(
@@ -77,18 +76,15 @@ def actor_critic(
     generator: torch.Generator,
 ) -> ActorCritic:
     """Return the networks of these settings, freshly drawn."""
-    kind: type[ActorCritic]
-    gains: list[float | Tensor]
     sizes, outputs = _sizes(spec, config), len(spec.actions.names)
+    gains: list[float | Tensor] = [POLICY_GAIN, 1.0]
     if config.shared:
-        kind, gains = Shared, [torch.tensor([*[POLICY_GAIN] * outputs, 1.0])]
-    else:
-        kind, gains = Separate, [POLICY_GAIN, 1.0]
+        gains = [torch.tensor([*[POLICY_GAIN] * outputs, 1.0])]
 
     def make(part: Parameters) -> tuple[Network | Recurrent, ...]:
         return tuple(build(part, name, size, spec, config) for name, size in sizes.items())
 
-    networks = kind(parameters, make, head, workers, spec=spec, by_parts=config.network == "mlp")
+    networks = ActorCritic(parameters, make, head, workers, spec=spec, by_parts=config.network == "mlp")
     for net, gain in zip(networks.nets(0), gains, strict=True):
         net.initialise(generator, gain)
     return networks
@@ -112,10 +108,12 @@ def _sizes(spec: PolicySpec, config: PPOConfig) -> dict[str, tuple[int, int]]:
     return {"policy": (inputs, outputs), "value": (len(spec.numbers), 1)}
 
 
-class ActorCritic(ABC):
-    """What an algorithm asks of the two; `state` is what both remember of a row, side by side."""
+class ActorCritic:
+    """What an algorithm asks of the two; `state` is what both remember of a row, side by side.
 
-    state: int
+    With two networks each has its own jobs; on two threads they work at the same time. One network has the value as its
+    last output.
+    """
 
     def __init__(
         self,
@@ -135,13 +133,19 @@ class ActorCritic(ABC):
         self._parameters = [parameters]
         """For each part of a batch the parameters, with gradients of its own; the first part's are those of all."""
         self._nets, self.heads = [make(parameters)], [head(parameters)]
-        self.values_wait = False
+        self._policy, self._value = self._nets[0][0], self._nets[0][-1]
+        self._is_shared = self._policy is self._value
+        states = [getattr(net, "state", 0) for net in self._nets[0]]
+        self.state = sum(states)
+        self._of_policy, self._of_value = slice(0, states[0]), slice(self.state - states[-1], self.state)
+        """Where in what both remember each one's part is."""
+        self.values_wait = by_parts and not self._is_shared and not self.state
         """Whether values are asked for all ticks of a rollout at once, which comes to the same and takes less time."""
 
     def nets(self, part: int) -> tuple[Network | Recurrent, ...]:
         """Return the networks that see this part of a batch."""
         while part >= len(self._nets):
-            parameters = self._parameters[0].beside()
+            parameters = Parameters(self._parameters[0].shapes, self._parameters[0].flat)
             self._parameters.append(parameters)
             self._nets.append(self._make(parameters))
             self.heads.append(self._make_head(parameters))
@@ -151,20 +155,42 @@ class ActorCritic(ABC):
         """Return the numbers that the policy sees, of those that its critic sees."""
         return x if self._policy_width is None else x[:, : self._policy_width]
 
-    @abstractmethod
     def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (rows, outputs) of the policy, and what both remember from here on."""
+        """Return (rows, outputs) of the policy, and what both remember; one that stands alone is asked alone."""
+        if self.state or self._is_shared:
+            output, _, after = self.both(x, state)
+            return output, after
+        return self._outputs(x), state
 
-    @abstractmethod
+    def _outputs(self, x: Tensor) -> Tensor:
+        """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
+        net, inputs = cast(Network, self._policy), self._policy_inputs(x)
+        parts = parts_of(len(x)) if self._by_parts else []
+        if len(parts) <= 1:
+            return self._mask(net(inputs), x)
+        return self._mask(torch.cat(self._workers.all([partial(net, inputs[p]) for p in parts], len(x))), x)
+
     def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the same with the (rows,) values in between."""
+        """Return (rows, outputs) of the policy, the (rows,) values, and what both remember from here on."""
+        if self._is_shared:
+            output, after = _step(self._policy, x, state)
+            return self._mask(output[:, :-1], x), output[:, -1], after
+        steps = (
+            partial(_step, self._policy, self._policy_inputs(x), state[:, self._of_policy]),
+            partial(_step, self._value, x, state[:, self._of_value]),
+        )
+        (output, policy_state), (value, value_state) = self._workers.all(steps, len(x))
+        after = torch.cat([policy_state, value_state], 1) if self.state else state
+        return self._mask(output, x), value.squeeze(1), after
 
-    @abstractmethod
     def value(self, x: Tensor, state: Tensor) -> Tensor:
         """Return (rows,) values."""
+        return _step(self._value, x, state[:, self._of_value])[0][:, -1]
 
     def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
         """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
+        if self.values_wait:
+            return self._outputs(x), {}, state
         output, value, after = self.both(x, state)
         return output, {"value": value}, after
 
@@ -179,143 +205,50 @@ class ActorCritic(ABC):
         Each part of the rows is a job of its own or two; their gradients are added in the order of the parts.
         """
         parts = parts_of(len(seen)) if self._by_parts else [slice(0, len(seen))]
-        jobs = [job for i, rows in enumerate(parts) for job in self._jobs(i, rows, seen, policy_step, value_step)]
-        numbers, losses = zip(*self._pairs(self._workers.all(jobs, len(seen))), strict=True)
+        jobs_of = self._shared_jobs if self._is_shared else self._separate_jobs
+        jobs = [job for i, rows in enumerate(parts) for job in jobs_of(i, rows, seen, policy_step, value_step)]
+        results = [result for pair in self._workers.all(jobs, len(seen)) for result in pair]
         for other in self._parameters[1 : len(parts)]:
             self._parameters[0].flat_grad.add_(other.flat_grad)
-        return _added(numbers), _added(losses)
+        return _added(results[::2]), _added(results[1::2])
 
-    @abstractmethod
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-
-    @abstractmethod
-    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
-        """Return what there is to do for one part."""
-
-    @abstractmethod
-    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        """Return the numbers of the policy's step and the value's loss of each part, from the results of all jobs."""
-
-
-class Separate(ActorCritic):
-    """A network each; on two threads they work at the same time."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        policy, value = self.nets(0)
-        self._policy, self._value = policy, value
-        self._split = getattr(policy, "state", 0)
-        self.state = self._split + getattr(value, "state", 0)
-        self.values_wait = self._by_parts and not self.state
-
-    def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (rows, outputs) of the policy, and what both remember; one without memory is asked alone."""
-        if self.state:
-            output, _, state = self.both(x, state)
-            return output, state
-        return self._outputs(x), state
-
-    def explore(self, x: Tensor, state: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-        """Return (rows, outputs), the (rows,) `value` unless values wait, and what both remember from here on."""
-        return (self._outputs(x), {}, state) if self.values_wait else super().explore(x, state)
-
-    def _outputs(self, x: Tensor) -> Tensor:
-        """Return (rows, outputs) of a policy without memory; the parts of many rows are jobs."""
-        net, parts = cast(Network, self._policy), parts_of(len(x))
-        if len(parts) == 1 or not self._by_parts:
-            return self._mask(net(self._policy_inputs(x)), x)
-        inputs = self._policy_inputs(x)
-        return self._mask(torch.cat(self._workers.all([partial(net, inputs[p]) for p in parts], len(x))), x)
-
-    def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the policy's outputs, the values, and what both remember from here on."""
-        steps = (
-            partial(_step, self._policy, self._policy_inputs(x), state[:, : self._split]),
-            partial(_step, self._value, x, state[:, self._split :]),
-        )
-        (output, policy_state), (value, value_state) = self._workers.all(steps, len(x))
-        after = torch.cat([policy_state, value_state], 1) if self.state else state
-        return self._mask(output, x), value.squeeze(1), after
-
-    def value(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows,) values."""
-        return _step(self._value, x, state[:, self._split :])[0].squeeze(1)
-
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(_traced(self._policy, self._policy_inputs(x), state[:, : self._split]), x)
-
-    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
+    def _separate_jobs(
+        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
+    ) -> list[Job]:
         (policy, value), head = self.nets(part), self.heads[part]
-        by_policy = _part_of(_rows(seen, rows), slice(0, self._split), self._policy_width)
-        by_value = _part_of(_rows(seen, rows), slice(self._split, None))
+        by_policy = _part_of(_rows(seen, rows), self._of_policy, self._policy_width)
+        by_value = _part_of(_rows(seen, rows), self._of_value)
 
-        def learn_policy() -> Tensor:
+        def learn_policy() -> list[Tensor]:
             numbers, grad = policy_step(head, rows, self._mask(_forward(policy, by_policy), inputs_of(by_policy)))
             _backward(policy, by_policy, grad)
-            return numbers.reshape(-1)
+            return [numbers]
 
-        def learn_value() -> Tensor:
+        def learn_value() -> list[Tensor]:
             loss, grad = value_step(rows, _forward(value, by_value).squeeze(1))
             _backward(value, by_value, grad.unsqueeze(1))
-            return loss.reshape(1)
+            return [loss]
 
         return [learn_policy, learn_value]
 
-    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        return zip(results[::2], (loss[0] for loss in results[1::2]), strict=True)
-
-
-class Shared(ActorCritic):
-    """One network, whose last output is the value."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._net = self.nets(0)[0]
-        self.state = getattr(self._net, "state", 0)
-
-    def policy(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (rows, outputs) of the policy, and what is remembered from here on."""
-        output, state = _step(self._net, x, state)
-        return self._mask(output[:, :-1], x), state
-
-    def both(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the policy's outputs, the values, and what is remembered from here on."""
-        output, state = _step(self._net, x, state)
-        return self._mask(output[:, :-1], x), output[:, -1], state
-
-    def value(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows,) values."""
-        return _step(self._net, x, state)[0][:, -1]
-
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows, outputs) of the policy by operations that autograd follows back to `x`."""
-        return self._mask(_traced(self._net, x, state)[:, :-1], x)
-
-    def _jobs(self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep) -> list[Job]:
+    def _shared_jobs(
+        self, part: int, rows: slice, seen: Seen, policy_step: PolicyStep, value_step: ValueStep
+    ) -> list[Job]:
         (net,), head = self.nets(part), self.heads[part]
         batch = _rows(seen, rows)
 
-        def learn() -> Tensor:
+        def learn() -> list[Tensor]:
             output = _forward(net, batch)
             loss, value_grad = value_step(rows, output[:, -1])
             numbers, grad = policy_step(head, rows, self._mask(output[:, :-1], inputs_of(batch)))
             _backward(net, batch, torch.cat([grad, value_grad.unsqueeze(1)], 1))
-            return torch.cat([numbers.reshape(-1), loss.reshape(1)])
+            return [numbers, loss]
 
         return [learn]
-
-    def _pairs(self, results: Sequence[Tensor]) -> Iterable[tuple[Tensor, Tensor]]:
-        return ((each[:-1], each[-1]) for each in results)
 
 
 def _step(net: Network | Recurrent, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     return cast(Recurrent, net).step(x, state) if state.shape[1] else (cast(Network, net)(x), state)
-
-
-def _traced(net: Network | Recurrent, x: Tensor, state: Tensor) -> Tensor:
-    return cast(Recurrent, net).traced(x, state) if state.shape[1] else cast(Network, net).traced(x)
 
 
 def _rows(seen: Seen, rows: slice) -> Seen:

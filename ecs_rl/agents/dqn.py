@@ -31,7 +31,6 @@ from ecs_rl.agents.quantiles import QuantileFit, QuantileMLP
 from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.state import Parts, prefixed
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Composed, Continuous, Decision, Floats, PolicySpec
 
 
@@ -44,11 +43,9 @@ class DQN(ReplayLearner):
     METRICS = ("loss/q", "q_mean", "lr")
     config: DQNConfig
 
-    def __init__(
-        self, spec: PolicySpec, config: DQNConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
-    ) -> None:
-        n_step, priority = config.n_step, config.priority
-        super().__init__(spec, config, seed=seed, rows=rows, n_step=n_step, priority=priority, group=group)
+    def _build(self, threads: int) -> None:
+        super()._build(threads)
+        spec, config = self.spec, self.config
         self._values, self._mask = ActionValues(spec.actions, dueling=config.dueling), Mask(spec)
         other = Parameters(self.shapes(spec, config))
         self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
@@ -115,6 +112,10 @@ class DQN(ReplayLearner):
     # --- learning ---------------------------------------------------------------------------------------------------
 
     @property
+    def _replays(self) -> tuple[int, float]:
+        return self.config.n_step, self.config.priority
+
+    @property
     def _per_row(self) -> float:
         return 1.0
 
@@ -134,8 +135,8 @@ class DQN(ReplayLearner):
         judge = values.of(self._q(following)) if c.double else slow
         if self._mask.is_on:
             judge = self._mask(torch.from_numpy(judge), following).numpy()
-        goal = fit.goal(values.columns(values.best(judge)), batch.reward.numpy(), batch.discount.numpy())
         q_all = fit.forward(self._q, batch.observation)
+        goal = fit.goal(values.columns(values.best(judge)), batch.reward.numpy(), batch.discount.numpy())
         taken = values.columns(batch.action.numpy().astype(np.int64))
         loss, q, error = fit.loss(taken, goal, batch.weight, c.huber)
         if self._memory.demonstrated:
@@ -194,7 +195,7 @@ class DQN(ReplayLearner):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's value, by operations that autograd follows."""
-        return self._mask(self._values.mixed(self._policy_q.traced(x)), x)
+        return self._mask(self._values.mixed(self._policy_q(x)), x)
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

@@ -54,17 +54,20 @@ class GRU:
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs), and what is remembered from here on."""
+        if x.requires_grad:
+            return self._traced(x, state)
         memory = torch.empty(len(x), self.state)  # torch's own memory is aligned, which gives the same sums every run
         recurrent = torch.mm(state, self._u.t()).numpy()
         memory.numpy()[...] = self._tick(self._body(x).numpy(), recurrent, state.numpy())[0]
         return torch.addmm(self._c, memory, self._w.t()), memory
 
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
-        gates, recurrent, h = self._body.traced(x), state @ self._u.t(), self.state
+    def _traced(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `step` does, by operations that autograd follows back to `x`."""
+        gates, recurrent, h = self._body(x), state @ self._u.t(), self.state
         r, z = torch.split(torch.sigmoid(gates[:, : 2 * h] + recurrent[:, : 2 * h]), h, 1)
         n = torch.tanh(gates[:, 2 * h :] + r * (recurrent[:, 2 * h :] + self._b))
-        return torch.addmm(self._c, n + z * (state - n), self._w.t())
+        memory = n + z * (state - n)
+        return torch.addmm(self._c, memory, self._w.t()), memory
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
         """Return (ticks, rows, outputs) of sequences and remember what `backward` needs."""

@@ -36,7 +36,6 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.stack import Pass, Stack
 from ecs_rl.agents.state import Parts
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
 SMALLEST, LARGEST = -2.0, 0.5
@@ -56,17 +55,15 @@ class IQL(TwinCritics):
     METRICS = ("loss/q", "loss/value", "loss/policy", "q_mean", "advantage_scale", "entropy")
     config: IQLConfig
 
-    def __init__(
-        self, spec: PolicySpec, config: IQLConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
-    ) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, group=group)
-        self._value, self._head = self._stack(self._parameters, "value"), head_of(spec.actions, self._parameters)
+    def _build(self, threads: int) -> None:
+        super()._build(threads)
+        self._value, self._head = self._stack(self._parameters, "value"), head_of(self.spec.actions, self._parameters)
         self._value.initialise(self._first, head_gain=1.0)
         self._log_std = self._parameters.value.get(SPREAD, torch.empty(0))
-        self._log_std.fill_(config.log_std)
+        self._log_std.fill_(self.config.log_std)
         self._begin_steps(self._parameters)
         self._scale = torch.zeros(1, dtype=torch.float64)  # the running mean square of u, 0 before the first step
-        self._make_passes(len(spec.numbers), self._layout.levers, self._batch)
+        self._make_passes(len(self.spec.numbers), self._layout.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
@@ -196,7 +193,7 @@ class IQL(TwinCritics):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's log-probability and each lever's mean, by operations that autograd follows."""
-        return log_probabilities(self._traced_policy_of(x), self.spec.actions)
+        return log_probabilities(self._policy_of(x), self.spec.actions)
 
     # --- the state --------------------------------------------------------------------------------------------------
 

@@ -52,10 +52,10 @@ class Learner(ABC):
         *,
         seed: int,
         rows: int,
-        layout: ObservationLayout = (),
+        threads: int = 1,
         group: Group = ALONE,
     ) -> None:
-        """`rows` are those of this process in a `group`; `layout` says which observations share their statistics."""
+        """`rows` are those of this process in a `group`."""
         self.spec, self.config = replace(spec, head=self.HEAD), config
         self._group, self._ticks = group, 0
         self.rows, self.discount = rows, config.gamma
@@ -71,8 +71,9 @@ class Learner(ABC):
             for stream in (self._random, self._sample_random):
                 stream.manual_seed(int(torch.randint(2**62, (group.size,), generator=stream)[group.rank]))
         plain = [column for column, _ in spec.allowed]
-        self._normaliser = Normaliser(self._width, config.normalise_observations, layout, plain, group)
+        self._normaliser = Normaliser(self._width, config.normalise_observations, self._scaled_together(), plain, group)
         self._newest = torch.empty(0, dtype=torch.float64)  # the METRICS of the newest update
+        self._build(threads)
 
     # --- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -80,6 +81,14 @@ class Learner(ABC):
     @abstractmethod
     def shapes(spec: PolicySpec, config: Any) -> Shapes:
         """Return the shape of every parameter of the policy; nothing is made."""
+
+    @abstractmethod
+    def _build(self, threads: int) -> None:
+        """Make what the learner has besides: networks with their first values, memory, optimiser."""
+
+    def _scaled_together(self) -> ObservationLayout:
+        """Return which observations share their statistics."""
+        return ()
 
     @abstractmethod
     def _policy_parts(self) -> Parts:
@@ -120,19 +129,12 @@ class Learner(ABC):
         """Raise DivergedError unless the gradient's norm and the losses are finite; undo the steps that ruined them."""
         if math.isfinite(gradient) and all(map(math.isfinite, losses.values())):
             return
-        self._undo()
+        self._learns.flat.copy_(self._sound)  # a ruinous step leaves finite parameters: only the next one shows it
         numbers = ", ".join(f"{name.replace('_', ' ')} {loss:g}" for name, loss in losses.items())
         raise DivergedError(
             f"{self.name.upper()} diverged: {numbers}, gradient {gradient:g}; the newest sound parameters were kept. "
             f"Try a lower {self.name}.lr, or look for huge rewards and observations"
         )
-
-    def _undo(self) -> None:
-        """Take up the newest parameters that are known to be sound.
-
-        A step that ruins the networks leaves their parameters finite. Only the next step shows it.
-        """
-        self._learns.flat.copy_(self._sound)
 
     # --- what others ask --------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class ModuleNetwork:
             parameter.data, parameter.grad = parameters.value[f"{name}/{own}"], parameters.grad[f"{name}/{own}"]
         self._buffers = [(f"{name}/{own}", buffer) for own, buffer in self._module.named_buffers()]
         parameters.buffers.update(self._buffers)
-        self._x = self._output = torch.empty(0)
+        self._output = torch.empty(0)
 
     def initialise(self, generator: torch.Generator, head_gain: float | Tensor) -> None:
         """Let the module draw its parameters as it does; torch's global random numbers are left alone."""
@@ -54,43 +54,26 @@ class ModuleNetwork:
                 orthogonal(head.weight, head_gain, generator)
                 nn.init.zeros_(head.bias)
 
-    @torch.inference_mode()
     def __call__(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) and remember nothing; DivergedError where a number is not finite."""
-        return self._sound(self._module(x), len(x))
+        output: Tensor = self._module(x)
+        check_output(self._source, output, (len(x), self._outputs))
+        return output
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the same, and remember what `backward` needs."""
         # What inference made, autograd cannot remember: the copy can.
         with torch.inference_mode(False), torch.enable_grad():
-            self._x = x.clone()
-            self._output = self._module(self._x)
+            self._output = self._module(x.clone())
             return self._output.detach()
 
-    def traced(self, x: Tensor) -> Tensor:
-        """Return (rows, outputs) by operations that autograd follows back to `x`."""
-        return torch.as_tensor(self._module(x))
-
-    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
-        """Write the gradient of every parameter, and return that of the inputs where it is asked for."""
-        if inputs:
-            self._again()
+    def backward(self, grad: Tensor) -> None:
+        """Write the gradient of every parameter, given that of the last `forward`'s outputs."""
         for parameter in self._parameters:
             parameter.grad.zero_()  # type: ignore[union-attr]
         with torch.inference_mode(False):
             torch.autograd.backward(self._output, grad.clone())
-        by_input, self._output = self._x.grad, torch.empty(0)
-        return by_input
-
-    def _again(self) -> None:
-        """Run the last `forward` again, from inputs of which autograd keeps the gradient."""
-        with torch.inference_mode(False), torch.enable_grad():
-            self._x.requires_grad_()
-            self._output = self._module(self._x)
-
-    def _sound(self, output: Tensor, rows: int) -> Tensor:
-        check_output(self._source, output, (rows, self._outputs))
-        return output
+        self._output = torch.empty(0)
 
 
 class RecurrentModule(ModuleNetwork):
@@ -100,16 +83,12 @@ class RecurrentModule(ModuleNetwork):
         super().__init__(parameters, name, make, outputs)
         self.state = state_of(self._module)
 
-    @torch.inference_mode()
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return (rows, outputs), and what is remembered from here on; DivergedError where a number is not finite."""
         output, after = self._module(x, state)
         check_output(f"the state of {self._source}", after, (len(x), self.state))
-        return self._sound(output, len(x)), after
-
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:  # type: ignore[override]
-        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
-        return torch.as_tensor(self._module(x, state)[0])
+        check_output(self._source, output, (len(x), self._outputs))
+        return output, after
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:  # type: ignore[override]
         """Return (ticks, rows, outputs) of sequences and remember what `backward` needs."""
@@ -118,7 +97,7 @@ class RecurrentModule(ModuleNetwork):
             for seen, on in zip(x, goes_on.clone(), strict=True):
                 output, state = self._module(seen, state * on)
                 outputs.append(output)
-            self._x, self._output = x, torch.stack(outputs)
+            self._output = torch.stack(outputs)
             return self._output.detach()
 
 

@@ -44,10 +44,6 @@ class Parameters:
         first, size = self.value[next(iter(shapes))].storage_offset(), sum(map(math.prod, shapes.values()))
         return Parameters(shapes, self.flat[first : first + size])
 
-    def beside(self) -> Parameters:
-        """Return the same numbers with gradients of their own: for another part of a batch."""
-        return Parameters(self.shapes, self.flat)
-
     def clip_gradient(self, largest: float) -> float:
         """Scale the gradient down to the norm `largest`; return the norm it had."""
         norm = float(torch.linalg.vector_norm(self.flat_grad))
@@ -104,19 +100,16 @@ class Network(Protocol):
         """Draw the parameters from this generator alone; the gain of the last layer is one, or one for each output."""
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return (rows, outputs) for (rows, inputs) and remember nothing; a row's result needs no other row."""
+        """Return (rows, outputs) for (rows, inputs) and remember nothing; a row's result needs no other row.
 
-    def traced(self, x: Tensor) -> Tensor:
-        """Return the same by operations that autograd follows back to `x`."""
+        Autograd can follow it back to an `x` that requires gradients.
+        """
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the same, and remember what `backward` needs."""
 
-    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
-        """Write the loss's gradient by every parameter, given the one by the outputs of the last `forward`.
-
-        Returns the (rows, inputs) gradient by the inputs where that is asked for.
-        """
+    def backward(self, grad: Tensor) -> None:
+        """Write the loss's gradient by every parameter, given the one by the outputs of the last `forward`."""
 
 
 class Recurrent(Protocol):
@@ -128,10 +121,10 @@ class Recurrent(Protocol):
         """Draw the parameters from this generator alone; the gain of the last layer is one, or one for each output."""
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (rows, outputs), and what is remembered from here on, for (rows, inputs) and (rows, state)."""
+        """Return (rows, outputs), and what is remembered from here on, for (rows, inputs) and (rows, state).
 
-    def traced(self, x: Tensor, state: Tensor) -> Tensor:
-        """Return (rows, outputs) of one tick by operations that autograd follows back to `x`."""
+        Autograd can follow it back to an `x` that requires gradients.
+        """
 
     def forward(self, x: Tensor, state: Tensor, begins: Tensor) -> Tensor:
         """Return (ticks, rows, outputs) of sequences, (ticks, rows, inputs), and remember what `backward` needs.
@@ -193,49 +186,47 @@ class MLP:
         """Return every layer's input."""
         inputs = [x]
         for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
-            inputs.append(self._activate(torch.addmm(bias, inputs[-1], weight)))
+            inputs.append(activate(torch.addmm(bias, inputs[-1], weight), self._tanh))
         return inputs
 
     def _last(self) -> Tensor:
         """Return the last layer's (inputs, outputs) weights."""
         return self._transposed[-1]
 
-    def traced(self, x: Tensor) -> Tensor:
-        """Return the output for a batch by operations that autograd follows back to `x`."""
-        for bias, weight in zip(self._bias[:-1], self._transposed[:-1], strict=True):
-            x = torch.addmm(bias, x, weight)
-            x = x.tanh() if self._tanh else x.relu()
-        return torch.addmm(self._bias[-1], x, self._last())
-
-    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
+    def backward(self, grad: Tensor) -> None:
         """Write the gradient of every parameter, given the loss's gradient by the output of the last `forward`."""
         weight_gradient(grad, self._inputs[-1], self._weight_grad[-1])
         torch.sum(grad, 0, out=self._bias_grad[-1])
-        if len(self._weight) == 1 and not inputs:
-            return None
-        return self._through_hidden(torch.mm(grad, self._weight[-1]), inputs=inputs)
+        if len(self._weight) > 1:
+            self._through_hidden(torch.mm(grad, self._weight[-1]))
 
-    def _through_hidden(self, grad: Tensor, *, inputs: bool) -> Tensor | None:
+    def _through_hidden(self, grad: Tensor) -> None:
         """Write the gradient of the hidden layers, given that by the input of the last layer."""
         for i in range(len(self._weight) - 2, -1, -1):
-            grad = self._through_activation(grad, self._inputs[i + 1])
+            through_activation(grad, self._inputs[i + 1], self._tanh)
             weight_gradient(grad, self._inputs[i], self._weight_grad[i])
             torch.sum(grad, 0, out=self._bias_grad[i])
-            if i > 0 or inputs:
+            if i > 0:
                 grad = torch.mm(grad, self._weight[i])
-        return grad if inputs else None
 
-    def _activate(self, x: Tensor) -> Tensor:
-        if not self._tanh:
-            return x.relu_()
-        numbers = x.numpy()
-        np.tanh(numbers, out=numbers)
-        return x
 
-    def _through_activation(self, grad: Tensor, activated: Tensor) -> Tensor:
-        if self._tanh:
-            return torch.ops.aten.tanh_backward(grad, activated)  # type: ignore[no-any-return]
-        return torch.ops.aten.threshold_backward(grad, activated, 0)  # type: ignore[no-any-return]
+def activate(x: Tensor, tanh: bool) -> Tensor:
+    """Return tanh or ReLU of these numbers, in their place unless autograd follows the hyperbolic tangent."""
+    if not tanh:
+        return x.relu_()
+    if x.requires_grad:
+        return x.tanh()
+    numbers = x.numpy()
+    np.tanh(numbers, out=numbers)
+    return x
+
+
+def through_activation(grad: Tensor, activated: Tensor, tanh: bool) -> None:
+    """Turn the gradient by what `activate` returned into the one by what it took, in its place."""
+    if tanh:
+        torch.ops.aten.tanh_backward.grad_input(grad, activated, grad_input=grad)
+    else:
+        torch.ops.aten.threshold_backward.grad_input(grad, activated, 0, grad_input=grad)
 
 
 def orthogonal(weight: Tensor, gain: float | Tensor, generator: torch.Generator) -> None:

@@ -36,9 +36,8 @@ from ecs_rl.agents.policy_heads import DISTRIBUTION
 from ecs_rl.agents.rollout import Rollout
 from ecs_rl.agents.state import Attribute, Parts, check_count, prefixed, under
 from ecs_rl.agents.worker import Workers
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import CheckpointError
-from ecs_rl.spaces import ActMode, Decision, Experience, Floats, PolicySpec
+from ecs_rl.spaces import ActMode, Decision, Experience, Floats, Layout, PolicySpec
 
 ADAM_EPSILON = 1e-5
 """As in the code of PPO's paper; torch's 1e-8 makes the first steps of nearly flat parameters too large."""
@@ -75,19 +74,11 @@ class OnPolicy(Learner):
     """How many numbers `gradient` returns."""
     config: PPOConfig
 
-    def __init__(
-        self,
-        spec: PolicySpec,
-        config: PPOConfig,
-        *,
-        seed: int,
-        rows: int,
-        threads: int = 1,
-        group: Group = ALONE,
-    ) -> None:
-        layout = () if config.network == "mlp" else spec.layout
-        super().__init__(spec, config, seed=seed, rows=rows, layout=layout, group=group)
-        p = self._parameters
+    def _scaled_together(self) -> Layout:
+        return () if self.config.network == "mlp" else self.spec.layout
+
+    def _build(self, threads: int) -> None:
+        spec, config, rows, p = self.spec, self.config, self.rows, self._parameters
         self._networks = actor_critic(
             p, spec, config, head=partial(head_of, spec.actions), workers=Workers(threads), generator=self._first
         )
@@ -97,13 +88,13 @@ class OnPolicy(Learner):
             p.value[SPREAD].fill_(config.log_std)
         self._adam = Adam(p, ADAM_EPSILON)
         self._sound.copy_(p.flat)  # as they were before the present update
-        self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards, group)
+        self._rewards = RewardScaler(rows, config.gamma, config.normalise_rewards, self._group)
         action = torch.from_numpy(spec.actions.none(rows))
         lead = config.burn_in if self._networks.state else 0
         self._rollout = Rollout(config.rollout, len(spec.numbers), action, self._networks.state, lead)
         self._curiosity: Curiosity | None = None
         if config.curiosity:
-            self._curiosity = Curiosity(len(spec.numbers), config.curiosity, self._first, group)
+            self._curiosity = Curiosity(len(spec.numbers), config.curiosity, self._first, self._group)
         self._step = 0  # minibatches of the present update that are done
         self._per_epoch = 0  # how many an epoch has, 0 until that is known
         self._order = torch.empty(0, dtype=torch.int64)
@@ -374,7 +365,7 @@ class OnPolicy(Learner):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each option's log-probability and each lever's mean, by operations that autograd follows."""
-        return log_probabilities(self._networks.traced(x, state), self.spec.actions)
+        return log_probabilities(self._networks.policy(x, state)[0], self.spec.actions)
 
     # --- the state --------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class QuantileMLP(MLP):
         self._embedded, self._product = phi, (h * phi.view(len(x), -1, h.shape[2])).view(phi.shape)
         return torch.addmm(self._bias[-1], self._product, self._transposed[-1])
 
-    def backward(self, grad: Tensor, *, inputs: bool = False) -> Tensor | None:
+    def backward(self, grad: Tensor) -> None:
         """Write the gradient of every parameter, given (rows * n, outputs) that by the output of `quantiles`."""
         weight_gradient(grad, self._product, self._weight_grad[-1])
         torch.sum(grad, 0, out=self._bias_grad[-1])
@@ -65,7 +65,7 @@ class QuantileMLP(MLP):
         weight_gradient(by_phi, self._c, self._v_grad)
         torch.sum(by_phi, 0, out=self._v_bias_grad)
         by_h = (by_product * self._embedded).view(len(h), -1, h.shape[1]).sum(1)
-        return self._through_hidden(by_h, inputs=inputs)
+        self._through_hidden(by_h)
 
 
 class QuantileFit:

@@ -11,7 +11,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +25,8 @@ from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.nstep import NStep
 from ecs_rl.agents.replay import Batch, Replay
 from ecs_rl.agents.state import Attribute, Parts, check_count, copies, prefixed, under
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import CheckpointError, CommandError
-from ecs_rl.spaces import Experience, PolicySpec
+from ecs_rl.spaces import Experience
 
 ADAM_EPSILON = 1e-8
 IMITATING = 2_000
@@ -40,27 +38,16 @@ HOLD, SMALLEST = 0.5, 1e-3
 class ReplayLearner(Learner):
     """A learner from transitions drawn out of a replay memory."""
 
-    def __init__(
-        self,
-        spec: PolicySpec,
-        config: Any,
-        *,
-        seed: int,
-        rows: int,
-        n_step: int = 1,
-        priority: float = 0.0,
-        group: Group = ALONE,
-    ) -> None:
-        """Take `n_step` ticks of rewards into a transition; `priority` prefers transitions with large errors.
+    OWN = (*Learner.OWN, "waiting/", "memory/")
 
-        The processes of a `group` share out memory and batch.
-        """
-        super().__init__(spec, config, seed=seed, rows=rows, group=group)
+    def _build(self, threads: int) -> None:
+        """Make memory and counters, of which the processes of a group have a share each."""
         torch.set_num_threads(1)  # a replayed batch is too small to share out
-        inputs, columns = len(spec.numbers), spec.actions.columns
-        self._unfinished = NStep(n_step, rows, inputs, columns, config.gamma)
-        self._memory = Replay(group.share(config.memory), inputs, columns, priority)
-        self._batch = group.share(config.batch)
+        c, inputs, columns = self.config, len(self.spec.numbers), self.spec.actions.columns
+        n_step, priority = self._replays
+        self._unfinished = NStep(n_step, self.rows, inputs, columns, c.gamma)
+        self._memory = Replay(self._group.share(c.memory), inputs, columns, priority)
+        self._batch = self._group.share(c.batch)
         """Transitions that this process draws for a gradient step."""
         self._actions = slice(2 * inputs, 2 * inputs + columns)  # the actions in a row of the memory
         self._held = torch.zeros(2, dtype=torch.float64)  # how many demonstrated decisions stay, and how strongly
@@ -75,9 +62,12 @@ class ReplayLearner(Learner):
         self._gradients = [adam.grad for adam in self._adams]
         self._sound = parameters.flat.clone()  # the newest that gave a finite gradient
 
-    OWN = (*Learner.OWN, "waiting/", "memory/")
-
     # --- what an algorithm says -------------------------------------------------------------------------------------
+
+    @property
+    def _replays(self) -> tuple[int, float]:
+        """Ticks of rewards in a transition, and how strongly transitions with large errors are preferred."""
+        return 1, 0.0
 
     @property
     def _per_row(self) -> float:

@@ -33,7 +33,6 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.squashed import Layout, Squashed, squashed_spread
 from ecs_rl.agents.stack import Pass
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
 
 TEMPERATURE = "temperature/log"
@@ -51,17 +50,15 @@ class SAC(TwinCritics):
     METRICS = ("loss/q", "loss/policy", "q_mean", "entropy", "temperature/levers", "temperature/choices")
     config: SACConfig
 
-    def __init__(
-        self, spec: PolicySpec, config: SACConfig, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
-    ) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, group=group)
-        self._mask = Mask(spec, self._layout.output_of)
-        self._parameters.value[TEMPERATURE].fill_(math.log(config.temperature))
+    def _build(self, threads: int) -> None:
+        super()._build(threads)
+        self._mask = Mask(self.spec, self._layout.output_of)
+        self._parameters.value[TEMPERATURE].fill_(math.log(self.config.temperature))
         self._temperature_grad = self._parameters.grad[TEMPERATURE].numpy()
         self._begin_steps(self._parameters)
         self._freedom = np.array([self._layout.levers, self._layout.log_options])
         """The unit of the target entropies: the number of levers, and the greatest entropy of the choices."""
-        self._make_passes(len(spec.numbers), self._layout.levers, self._batch)
+        self._make_passes(len(self.spec.numbers), self._layout.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a gradient step: observations of `n` numbers, `k` levers, `b` rows drawn from the memory.
@@ -200,7 +197,7 @@ class SAC(TwinCritics):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting and each option's log-probability, by operations that autograd follows."""
-        return self._layout.traced(self._traced_policy_of(x))
+        return self._layout.traced(self._policy_of(x))
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of the newest gradient step, empty before the first."""

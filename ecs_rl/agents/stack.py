@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ecs_rl.agents.config import Activation
-from ecs_rl.agents.networks import MLP, Parameters, Shapes
+from ecs_rl.agents.networks import MLP, Parameters, Shapes, activate, through_activation
 
 
 class Stack:
@@ -42,18 +41,19 @@ class Stack:
                 torch.nn.init.orthogonal_(one, gain, generator=generator)
             bias.zero_()
 
-    def traced(self, x: Tensor) -> Tensor:
-        """Return (count, rows, outputs) for (rows, inputs) by operations that autograd follows back to `x`."""
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return (count, rows, outputs) for (rows, inputs) of any number, and remember nothing.
+
+        Autograd can follow it back to an `x` that requires gradients.
+        """
+        if not x.requires_grad:
+            return Pass(self, x).forward()
         x = x.expand(self.count, *x.shape)
         for i, (weight, bias) in enumerate(zip(self.weight, self.bias, strict=True)):
             x = torch.baddbmm(bias, x, weight.transpose(1, 2))
             if i < len(self.weight) - 1:
-                x = x.tanh() if self.tanh else x.relu()
+                x = activate(x, self.tanh)
         return x
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return (count, rows, outputs) for (rows, inputs) of any number, and remember nothing."""
-        return Pass(self, x).forward()
 
 
 class Pass:
@@ -97,7 +97,7 @@ class Pass:
         for i, (bias, weight) in enumerate(self._layers):
             torch.baddbmm(bias, values[i], weight, out=values[i + 1])
             if i < len(self._layers) - 1:
-                self._activate(values[i + 1])
+                activate(values[i + 1], self._tanh)
         return self.output
 
     def backward(self) -> Tensor | None:
@@ -112,20 +112,7 @@ class Pass:
             torch.bmm(self._ones, self._learnt[i], out=self._bias_grad[i])
             if i > 0:
                 self._through[i](self._grads[i], self._weight[i], out=self._grads[i - 1])
-                self._through_activation(self._grads[i - 1], self._activated[i - 1])
+                through_activation(self._grads[i - 1], self._activated[i - 1], self._tanh)
         if self._by_input_flipped is not None:
             torch.bmm(self._driving, self._driven, out=self._by_input)
         return self._by_input_flipped
-
-    def _activate(self, x: Tensor) -> None:
-        if self._tanh:
-            numbers = x.numpy()
-            np.tanh(numbers, out=numbers)
-        else:
-            x.relu_()
-
-    def _through_activation(self, grad: Tensor, activated: Tensor) -> None:
-        if self._tanh:
-            torch.ops.aten.tanh_backward.grad_input(grad, activated, grad_input=grad)
-        else:
-            torch.ops.aten.threshold_backward.grad_input(grad, activated, 0, grad_input=grad)

@@ -28,7 +28,6 @@ from ecs_rl.agents.replay import Batch
 from ecs_rl.agents.squashed import FULL
 from ecs_rl.agents.stack import Pass
 from ecs_rl.agents.twin_critics import TwinCritics, network_shapes
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import ActMode, Decision, Discrete, Floats, PolicySpec
 
 
@@ -41,12 +40,12 @@ class TD3(TwinCritics):
     METRICS = ("loss/q", "loss/policy", "q_mean")
     config: TD3Config
 
-    def __init__(
-        self, spec: PolicySpec, config: TD3Config, *, seed: int, rows: int, threads: int = 1, group: Group = ALONE
-    ) -> None:
-        super().__init__(spec, config, seed=seed, rows=rows, group=group, followed="", apart=True)
+    FOLLOWED, APART = "", True
+
+    def _build(self, threads: int) -> None:
+        super()._build(threads)
         self._begin_steps(self._parameters, self._critics_part, self._policy_part)
-        self._make_passes(len(spec.numbers), spec.actions.levers, self._batch)
+        self._make_passes(len(self.spec.numbers), self.spec.actions.levers, self._batch)
 
     def _make_passes(self, n: int, k: int, b: int) -> None:
         """Make the arrays of a step: `b` rows each of (s, a), (s, pi(s)), (s', a'), of `n` numbers and `k` levers."""
@@ -149,7 +148,7 @@ class TD3(TwinCritics):
 
     def traced(self, x: Tensor, state: Tensor) -> Tensor:
         """Return each lever's setting, by operations that autograd follows."""
-        return self._traced_policy_of(x).tanh()
+        return self._policy_of(x).tanh()
 
 
 def towards(output: Floats, action: Floats) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +24,6 @@ from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import Layout
 from ecs_rl.agents.stack import Pass, Stack
 from ecs_rl.agents.state import Parts, prefixed
-from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.spaces import Discrete, Floats, PolicySpec
 
 CRITICS = 2
@@ -34,31 +34,22 @@ MOST_WAYS_TO_CHOOSE = 256
 class TwinCritics(ReplayLearner):
     """A learner from a replay memory with a policy and two critics of actions."""
 
-    def __init__(
-        self,
-        spec: PolicySpec,
-        config: CriticSettings,
-        *,
-        seed: int,
-        rows: int,
-        group: Group = ALONE,
-        followed: str = "q/",
-        apart: bool = False,
-    ) -> None:
-        """Give policy and critics their first values; the algorithm calls `_begin_steps` once all networks have theirs.
+    FOLLOWED: ClassVar[str] = "q/"
+    """How the names of the parameters begin that have targets."""
+    APART: ClassVar[bool] = False
+    """Whether policy and critics have an optimiser each."""
 
-        The parameters whose names begin with `followed` have targets. With `apart`, policy and critics have an
-        optimiser each.
-        """
-        super().__init__(spec, config, seed=seed, rows=rows, group=group)
-        self._layout, self._mask, p = Layout(spec.actions), Mask(spec), self._parameters
-        self._policy_part, self._critics_part = (p.part("policy/"), p.part("q/")) if apart else (p, p)
+    def _build(self, threads: int) -> None:
+        """Give policy and critics their first values; an algorithm calls `_begin_steps` once all of its have theirs."""
+        super()._build(threads)
+        self._layout, self._mask, p = Layout(self.spec.actions), Mask(self.spec), self._parameters
+        self._policy_part, self._critics_part = (p.part("policy/"), p.part("q/")) if self.APART else (p, p)
         """The parameters whose gradients policy and critics write."""
         self._policy = self._stack(self._policy_part, "policy")
         self._critics = self._stack(self._critics_part, "q", CRITICS)
         self._policy.initialise(self._first, head_gain=0.01)
         self._critics.initialise(self._first, head_gain=1.0)
-        self._followed = p.part(followed)
+        self._followed = p.part(self.FOLLOWED)
         self._targets = Parameters(self._followed.shapes)
         self._target_critics = self._stack(self._targets, "q", CRITICS)
         self._copy_to_targets()
@@ -87,10 +78,6 @@ class TwinCritics(ReplayLearner):
     def _policy_of(self, x: Tensor) -> Tensor:
         """Return (rows, outputs) of the policy, those of forbidden options lowered."""
         return self._mask(self._policy(x[:, : self._policy_width])[0], x)
-
-    def _traced_policy_of(self, x: Tensor) -> Tensor:
-        """Return the same by operations that autograd follows."""
-        return self._mask(self._policy.traced(x[:, : self._policy_width])[0], x)
 
     def _lesser_of(self, x: Tensor, levers: Tensor) -> Floats:
         """Return (rows, combinations) the values of the critic that expects less."""
