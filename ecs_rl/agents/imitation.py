@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecs_rl.agents.actor_critic import ActorCritic, Seen, Sequences
+from ecs_rl.agents.actor_critic import Seen, Sequences
 from ecs_rl.agents.base import Demonstration
-from ecs_rl.agents.config import PPOConfig
 from ecs_rl.agents.heads import Head
-from ecs_rl.agents.networks import Adam, Parameters
 from ecs_rl.agents.normalise import Normaliser, RewardScaler
 from ecs_rl.agents.scaling import LIMIT
-from ecs_rl.distributed.group import Group
 from ecs_rl.errors import CheckpointError
 from ecs_rl.spaces import Floats
 
@@ -158,33 +154,6 @@ def check_held(held: Tensor, rows: int) -> None:
     if not (0 <= count <= rows and count == int(count) and 0 <= weight < math.inf):
         amounts = f"{count:g} of {rows} transitions, with a weight of {weight:g}"
         raise CheckpointError(f"the saved agent holds on to what was shown, {amounts}: use another checkpoint")
-
-
-def clone(
-    examples: Examples,
-    networks: ActorCritic,
-    parameters: Parameters,
-    adam: Adam,
-    *,
-    group: Group,
-    config: PPOConfig,
-    random: torch.Generator,
-) -> float:
-    """Make the actions of the examples probable, and learn their returns; return the share that is done alike by now.
-
-    The optimiser forgets it: what comes next is learned from rewards.
-    """
-    shares = []
-    spreads = [value for name, value in parameters.value.items() if name.endswith("/log_std")]
-    for batch in examples.batches(random, networks.state):
-        shares.append(float(networks.learn(batch.seen, batch.policy_step, batch.value_step)[0]))
-        group.mean(parameters.flat_grad)
-        parameters.clip_gradient(config.max_grad_norm)
-        adam.step(config.lr)
-        for spread in spreads:
-            spread.clamp_(min=LEAST_LOG_STD)
-    adam.forget()
-    return fmean(shares[-10:])
 
 
 def alike(action: Tensor, wanted: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 from ecs_rl.agents.base import State
 from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.agents.normalise import Normaliser, SharedMoments, put_together
-from ecs_rl.agents.state import Attribute, Parts, check_finite, check_loadable, copies, load, prefixed
+from ecs_rl.agents.state import Attribute, Part, Parts, check_finite, check_loadable, copies, load, prefixed
 from ecs_rl.distributed.group import ALONE, Group
 from ecs_rl.errors import DivergedError
 from ecs_rl.spaces import ActMode, Decision, Floats, PolicySpec
@@ -218,11 +218,9 @@ class Learner(ABC):
 
     def _parts(self) -> Parts:
         streams = {"random/train": self._random, "random/sample": self._sample_random}
-        return {**self._policy_parts(), **self._learning_parts(), **streams, **self._waiting_parts()}
-
-    def _waiting_parts(self) -> Parts:
-        """Return what this process has seen and not yet told the others; nothing in a group of one."""
-        if self._group.size == 1:
-            return {}
-        waiting = {name: prefixed(f"own/{name}", each.own_parts) for name, each in self._statistics().items()}
-        return {"own/ticks": Attribute(self, "_ticks"), **{k: v for part in waiting.values() for k, v in part.items()}}
+        own = dict[str, Part]()  # what this process has seen and the others do not know yet
+        if self._group.size > 1:
+            own["own/ticks"] = Attribute(self, "_ticks")
+            for name, moments in self._statistics().items():
+                own |= prefixed(f"own/{name}", moments.own.parts)
+        return {**self._policy_parts(), **self._learning_parts(), **streams, **own}

@@ -11,6 +11,8 @@ A whole update takes about half as long as torch's own forward and backward alon
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
@@ -60,12 +62,14 @@ class Adam:
     """torch's fused Adam over one flat vector, without its optimiser: the moments must be saved exactly anyway."""
 
     def __init__(self, parameters: Parameters, eps: float) -> None:
-        self._flat, self.grad, self._eps = parameters.flat, parameters.flat_grad, eps
-        self.moments = {
-            "step": torch.zeros(()),
-            "exp_avg": torch.zeros_like(parameters.flat),
-            "exp_avg_sq": torch.zeros_like(parameters.flat),
-        }
+        self.grad, step = parameters.flat_grad, torch.zeros(())
+        first, second = torch.zeros_like(parameters.flat), torch.zeros_like(parameters.flat)
+        self.moments = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+        # What the functional form comes to, at half of its time.
+        self._move: Callable[..., None] = partial(
+            torch._fused_adam_, [parameters.flat], [self.grad], [first], [second], [], [step], amsgrad=False
+        )
+        self._settings = {"beta1": 0.9, "beta2": 0.999, "eps": eps, "weight_decay": 0.0, "maximize": False}
 
     def forget(self) -> None:
         """Begin anew with the moments."""
@@ -74,23 +78,8 @@ class Adam:
 
     def step(self, lr: float) -> None:
         """Move the parameters once along their gradient."""
-        step, first, second = self.moments.values()
-        step.add_(1.0)
-        torch._fused_adam_(  # what the functional form comes to, at half of its time
-            [self._flat],
-            [self.grad],
-            [first],
-            [second],
-            [],
-            [step],
-            amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
-            lr=lr,
-            weight_decay=0.0,
-            eps=self._eps,
-            maximize=False,
-        )
+        self.moments["step"].add_(1.0)
+        self._move(lr=lr, **self._settings)
 
 
 class Network(Protocol):

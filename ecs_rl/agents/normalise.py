@@ -72,11 +72,6 @@ class SharedMoments(RunningMoments):
         super().__init__(width)
         self.own = self if group.size == 1 else RunningMoments(width)
 
-    @property
-    def own_parts(self) -> dict[str, Tensor]:
-        """What waits, as parts of an agent's state."""
-        return {} if self.own is self else self.own.parts
-
 
 def put_together(group: Group, moments: Sequence[SharedMoments]) -> None:
     """Take what each process has seen into the moments of all, in the order of the processes."""

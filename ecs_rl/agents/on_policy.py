@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from ecs_rl.agents.config import PPOConfig, learning_rate
 from ecs_rl.agents.curiosity import Curiosity
 from ecs_rl.agents.explain import log_probabilities
 from ecs_rl.agents.heads import SPREAD, head_of, spread_shapes
-from ecs_rl.agents.imitation import Examples, clone
+from ecs_rl.agents.imitation import LEAST_LOG_STD, Examples
 from ecs_rl.agents.learner import Learner
 from ecs_rl.agents.networks import Adam, Shapes
 from ecs_rl.agents.normalise import RewardScaler, SharedMoments
@@ -341,13 +342,18 @@ class OnPolicy(Learner):
     @torch.inference_mode()
     def imitate(self, episodes: Sequence[Demonstration]) -> float:
         """Make the actions probable and predict their returns; return the share of the actions that is best now."""
-        examples = Examples.of(
-            episodes, self._normaliser, self._rewards, self.config.gamma, memory=bool(self.spec.state)
-        )
-        networks, group = self._networks, self._group
-        return clone(
-            examples, networks, self._parameters, self._adam, group=group, config=self.config, random=self._random
-        )
+        c, p, memory, shares = self.config, self._parameters, self.spec.state, list[float]()
+        examples = Examples.of(episodes, self._normaliser, self._rewards, c.gamma, memory=bool(memory))
+        for batch in examples.batches(self._random, memory):
+            share, _ = self._networks.learn(batch.seen, batch.policy_step, batch.value_step)
+            shares.append(float(share))
+            self._group.mean(p.flat_grad)
+            p.clip_gradient(c.max_grad_norm)
+            self._adam.step(c.lr)
+            if SPREAD in p.value:
+                p.value[SPREAD].clamp_(min=LEAST_LOG_STD)
+        self._adam.forget()  # what comes next is learned from rewards
+        return fmean(shares[-10:])
 
     # --- what others ask --------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from agents_helpers import CHOICES, MIXED, ROWS, SMALL_PPO, play, some_observati
 from torch import Tensor, nn
 
 from ecs_rl.agents import ActMode, PolicySpec, PPOConfig, make_agent
-from ecs_rl.agents.build import build, shapes_of
+from ecs_rl.agents.actor_critic import build, shapes_of
 from ecs_rl.agents.config import OwnNetwork
 from ecs_rl.agents.modules import ModuleNetwork
 from ecs_rl.agents.networks import Network, Parameters
