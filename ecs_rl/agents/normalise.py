@@ -79,10 +79,10 @@ def put_together(group: Group, moments: Sequence[SharedMoments]) -> None:
     message = np.concatenate([np.concatenate([own.count.reshape(1), own.mean, own.squares]) for own in waiting])
     for part in group.everyone(message.tobytes()):
         numbers, at = np.frombuffer(part, np.float64), 0
-        for each in moments:
-            count, width = numbers[at], len(each.mean)
+        for common in moments:
+            count, width = numbers[at], len(common.mean)
             if count:
-                each.add(float(count), numbers[at + 1 : at + 1 + width], numbers[at + 1 + width : at + 1 + 2 * width])
+                common.add(float(count), numbers[at + 1 : at + 1 + width], numbers[at + 1 + width : at + 1 + 2 * width])
             at += 1 + 2 * width
     for own in waiting:
         own.count[...], own.mean[...], own.squares[...] = 0.0, 0.0, 0.0

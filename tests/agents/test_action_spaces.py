@@ -56,12 +56,12 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("what", "action", "told"), WRONG, ids=[row[0] for row in WRONG])
-def test_what_is_no_action_of_a_mixture_is_told_by_the_control(what: str, action: Any, told: str) -> None:
+@pytest.mark.parametrize(("what", "action", "message"), WRONG, ids=[row[0] for row in WRONG])
+def test_what_is_no_action_of_a_mixture_is_told_by_the_control(what: str, action: Any, message: str) -> None:
     assert SPACE.wrong(GOOD, 2) is None
     wrong = SPACE.wrong(action, 2)
     assert wrong is not None
-    assert f"{wrong.what} {wrong.why}".startswith(told)
+    assert f"{wrong.what} {wrong.why}".startswith(message)
     assert not wrong.why or wrong.row in (0, 1)
 
 

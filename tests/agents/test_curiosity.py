@@ -73,8 +73,8 @@ def test_a_curious_learner_goes_on_exactly_from_its_state_and_tells_the_term() -
     play(agent, 13, np.random.default_rng(0))
     other = make_agent("ppo", CHOICES, CURIOUS, seed=5, rows=ROWS)
     other.load_state(agent.state())
-    for each in (agent, other):
-        play(each, 12, np.random.default_rng(1))
+    for player in (agent, other):
+        play(player, 12, np.random.default_rng(1))
     assert same(agent.state(), other.state())
     assert "term/curiosity" in agent.metrics()
     assert not any(name.startswith("curiosity") for name in agent.policy_state())

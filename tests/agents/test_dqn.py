@@ -29,13 +29,13 @@ def test_the_huber_loss_and_its_gradient_equal_a_plain_loop() -> None:
 @pytest.mark.parametrize("threshold", [0.3, 1.0, 4.0])
 def test_the_huber_loss_with_weights_and_several_choices_equals_autograd(choices: int, threshold: float) -> None:
     random = np.random.default_rng(0)
-    told = random.normal(size=(40, choices), scale=2.0).astype(np.float32)
+    offsets = random.normal(size=(40, choices), scale=2.0).astype(np.float32)
     weight = random.random(40).astype(np.float32)
-    error = torch.tensor(told, requires_grad=True)
-    each = torch.nn.functional.huber_loss(error, torch.zeros_like(error), reduction="none", delta=threshold)
-    expected = (each * torch.from_numpy(weight)[:, None]).mean()
+    error = torch.tensor(offsets, requires_grad=True)
+    losses = torch.nn.functional.huber_loss(error, torch.zeros_like(error), reduction="none", delta=threshold)
+    expected = (losses * torch.from_numpy(weight)[:, None]).mean()
     expected.backward()  # type: ignore[no-untyped-call]
-    loss, grad = huber(told, weight, threshold)
+    loss, grad = huber(offsets, weight, threshold)
     assert loss == pytest.approx(float(expected.detach()), rel=1e-5)
     assert error.grad is not None
     np.testing.assert_allclose(grad, error.grad.numpy(), rtol=1e-5, atol=1e-8)
@@ -101,9 +101,9 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
     future = torch.stack([s[at, o.argmax(1)] for o, s in zip(online, slow, strict=True)]).mean(0)
     goal = (b.reward + b.discount * future).detach()
     q = torch.stack([v[at, b.action[:, k].long()] for k, v in enumerate(values(leaves, b.observation))], 1)
-    each = torch.nn.functional.smooth_l1_loss(q, goal[:, None].expand_as(q), reduction="none")
+    losses = torch.nn.functional.smooth_l1_loss(q, goal[:, None].expand_as(q), reduction="none")
     weight = torch.ones(config.batch) if b.weight is None else torch.from_numpy(b.weight)
-    loss = (each * weight[:, None]).mean()
+    loss = (losses * weight[:, None]).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(leaves.values(), 0.5)
     lr = config.lr * (1 - 0.9 * 0.25)

@@ -131,14 +131,14 @@ def test_an_agent_that_restarts_from_an_earlier_policy_has_it_and_a_new_optimise
     play(agent, 8, np.random.default_rng(1))
     assert not same(agent.policy_state(), earlier)
     other.load_state(agent.state())
-    for each in (agent, other):
-        each.restart(earlier)
-        assert same(each.policy_state(), earlier)
-        moments = [tensor for name, tensor in each.state().items() if name.startswith("adam")]
+    for one in (agent, other):
+        one.restart(earlier)
+        assert same(one.policy_state(), earlier)
+        moments = [tensor for name, tensor in one.state().items() if name.startswith("adam")]
         assert moments
         assert not any(bool(tensor.any()) for tensor in moments)
-        play(each, 12, np.random.default_rng(2))
-        assert not same(each.policy_state(), earlier)
+        play(one, 12, np.random.default_rng(2))
+        assert not same(one.policy_state(), earlier)
     assert same(agent.state(), other.state())
 
 
@@ -258,9 +258,9 @@ def test_for_many_rows_a_policy_is_asked_in_parts_that_threads_share(
 ) -> None:
     whole, asked = Workers.all, list[int]()
 
-    def spy(workers: Workers, each: Any, count: int) -> Any:
-        asked.append(len(each))
-        return whole(workers, each, count)
+    def spy(workers: Workers, jobs: Any, count: int) -> Any:
+        asked.append(len(jobs))
+        return whole(workers, jobs, count)
 
     agent = make_agent("ppo", CHOICES, SMALL_PPO, seed=0, rows=rows, threads=2)
     observation = some_observation(np.random.default_rng(0), rows)

@@ -173,8 +173,8 @@ def test_the_gradient_of_the_whole_loss_of_a_mixture_equals_autograd(parts: tupl
 
     parameters = spreads(log_std.detach())
     head = head_of(space, parameters)
-    mine, _ = head.forward(output.detach(), action)
-    grad = head.backward(clipped_objective((mine - old).exp(), advantage, 0.2)[1], -0.3)
+    own_log_prob, _ = head.forward(output.detach(), action)
+    grad = head.backward(clipped_objective((own_log_prob - old).exp(), advantage, 0.2)[1], -0.3)
     torch.testing.assert_close(grad, output.grad, rtol=1e-4, atol=1e-6)
     if space.levers:
         torch.testing.assert_close(parameters.grad[SPREAD], log_std.grad, rtol=1e-4, atol=1e-6)

@@ -35,12 +35,12 @@ def right_action(spec: PolicySpec, seen: np.ndarray) -> np.ndarray:
 
 def shown(spec: PolicySpec, episodes: int = 3, *, terminated: bool = True) -> list[Demonstration]:
     random = np.random.default_rng(3)
-    told = []
+    demonstrations = []
     for seed in range(episodes):
         seen = random.normal(size=(TICKS, len(spec.observations))).astype(np.float32)
         action, reward = right_action(spec, seen), np.full(TICKS, 2.0, np.float32)
-        told.append(Demonstration(seed, seen, action, reward, np.ones(TICKS, bool), terminated, 2.0 * TICKS))
-    return told
+        demonstrations.append(Demonstration(seed, seen, action, reward, np.ones(TICKS, bool), terminated, 2.0 * TICKS))
+    return demonstrations
 
 
 def made(spec: PolicySpec, config: PPOConfig = CONFIG, seed: int = 0) -> PPO:
@@ -129,11 +129,11 @@ def test_learners_of_values_do_as_they_were_shown_and_remember_it_for_good(kind:
     seen[:, 0] = np.sign(seen[:, 0]) * (0.4 + np.abs(seen[:, 0]))  # clear cases
     done = np.asarray(agent.act(seen, ActMode.GREEDY).action, np.float64)
     assert (np.abs(done - right_action(agent.spec, seen)) < 0.35).mean() > 0.9
-    kept = agent._memory._table[: 3 * TICKS].clone()
+    stored = agent._memory._table[: 3 * TICKS].clone()
     assert agent._memory.demonstrated == 3 * TICKS
     play(agent, 300, np.random.default_rng(8))
     assert agent._memory.size == 800
-    assert torch.equal(agent._memory._table[: 3 * TICKS], kept)
+    assert torch.equal(agent._memory._table[: 3 * TICKS], stored)
 
 
 @pytest.mark.parametrize("kind", LEARNERS_OF_VALUES)

@@ -134,13 +134,13 @@ def test_worth_is_the_value_in_the_reward_s_own_units(kind: str, scaled: bool, s
     returns, every = np.zeros(ROWS), []
     for _ in range(23):
         observation = some_observation(data)
-        told = some_experience(data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.0)
-        told.reward *= 40.0
-        agent.observe(told)
+        experience = some_experience(data, observation, agent.act(observation, ActMode.EXPLORE), invalid=0.0)
+        experience.reward *= 40.0
+        agent.observe(experience)
         list(agent.learn(0.3))
-        returns = 0.9 * returns + told.reward
+        returns = 0.9 * returns + experience.reward
         every.append(returns.copy())
-        returns[told.terminated | told.truncated] = 0.0
+        returns[experience.terminated | experience.truncated] = 0.0
     state, observation = agent.state(), some_observation(data, 7)
     deviation = math.sqrt(float(np.var(every)) + 1e-8)
     assert deviation > 20.0
@@ -168,9 +168,9 @@ def test_a_look_changes_nothing_wherever_the_agent_stands(kind: str) -> None:
         before, torch_before = agent.state(), torch.get_rng_state()
         for rows in (1, ROWS, 20):
             observation = some_observation(looks, rows)
-            kept = observation.copy()
+            copied = observation.copy()
             seen = look(agent, observation)
-            assert (observation == kept).all()
+            assert (observation == copied).all()
             seen.does[:] = 99.0
             seen.value[:] = 99.0
             if seen.spread is not None:

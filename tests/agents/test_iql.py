@@ -133,14 +133,14 @@ def test_gradient_steps_equal_autograd_and_torchs_adam_on_the_written_losses(
         agent.learn_once(0.0)
         adam.step()
         now = agent.state()
-        for each, leaf in slow.p.items():
-            close = (now[each] - leaf.detach()).abs() < 2e-5
-            assert close.float().mean() > 0.97, (step, each)  # Adam's first step has no size: only its sign counts
-        for each, target in slow.target.items():
-            target.lerp_(now[each], c.target_share)
-            torch.testing.assert_close(now[f"target/{each}"], target, rtol=1e-4, atol=1e-5)
-        told = [agent.metrics()[f"loss/{each}"] for each in ("value", "q", "policy")]
-        assert told == pytest.approx([float(loss.detach()) for loss in losses], rel=2e-3, abs=1e-5)
+        for parameter, leaf in slow.p.items():
+            close = (now[parameter] - leaf.detach()).abs() < 2e-5
+            assert close.float().mean() > 0.97, (step, parameter)  # Adam's first step has no size: only its sign counts
+        for parameter, target in slow.target.items():
+            target.lerp_(now[parameter], c.target_share)
+            torch.testing.assert_close(now[f"target/{parameter}"], target, rtol=1e-4, atol=1e-5)
+        measured = [agent.metrics()[f"loss/{each}"] for each in ("value", "q", "policy")]
+        assert measured == pytest.approx([float(loss.detach()) for loss in losses], rel=2e-3, abs=1e-5)
 
 
 def bandit(better: float, worse: float, **settings: Any) -> IQL:
@@ -181,8 +181,8 @@ def test_the_value_is_that_of_the_better_actions_with_a_large_expectile_and_of_t
         "policy": {"value": "policy"},
     }
     means = {
-        name: float(bandit(2.0, 1.0, target_share=0.05, beta=0.0, **each).introspect(seen).value[0])
-        for name, each in settings.items()
+        name: float(bandit(2.0, 1.0, target_share=0.05, beta=0.0, **more).introspect(seen).value[0])
+        for name, more in settings.items()
     }
     assert means["best"] > 1.8
     assert means["mean"] == pytest.approx(1.25, abs=0.1)

@@ -123,17 +123,17 @@ def test_the_cells_of_a_layer_and_the_members_of_a_set_share_their_statistics() 
     random = np.random.default_rng(0)
     rows = (random.normal(size=(300, 8)) * np.arange(1, 9) + np.arange(8)).astype(np.float32)
     rows[:, 2] = rows[:, 5] = 1.0
-    found = normalised((Members(2, 2, 3),), rows)
+    scaled = normalised((Members(2, 2, 3),), rows)
     plain = normalised((), rows)
-    assert np.array_equal(found[:, [0, 1]], plain[:, [0, 1]])
-    assert (found[:, [2, 5]] == 1.0).all()
+    assert np.array_equal(scaled[:, [0, 1]], plain[:, [0, 1]])
+    assert (scaled[:, [2, 5]] == 1.0).all()
     for number in (3, 4):
         both = rows[:, [number, number + 3]].astype(np.float64)
         expected = np.clip((both - both.mean()) / both.std(), -10, 10)
-        np.testing.assert_allclose(found[:, [number, number + 3]], expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(scaled[:, [number, number + 3]], expected, rtol=1e-3, atol=1e-4)
     layer = rows[:, :4].astype(np.float64)
-    found = normalised((Picture(0, 1, 2, 2), Picture(4, 2, 1, 2)), rows)
-    np.testing.assert_allclose(found[:, :4], (layer - layer.mean()) / layer.std(), rtol=1e-3, atol=1e-4)
+    scaled = normalised((Picture(0, 1, 2, 2), Picture(4, 2, 1, 2)), rows)
+    np.testing.assert_allclose(scaled[:, :4], (layer - layer.mean()) / layer.std(), rtol=1e-3, atol=1e-4)
 
 
 def test_an_agent_with_attention_does_not_depend_on_the_order_either() -> None:
@@ -141,11 +141,13 @@ def test_an_agent_with_attention_does_not_depend_on_the_order_either() -> None:
     agent = make_agent("ppo", spec, PPOConfig(network="attention", rollout=5, hidden=(16,)), seed=0, rows=20)
     for seed in range(3):
         seen = members(20, seed).numpy()
-        told = agent.act(seen, ActMode.EXPLORE)
+        decision = agent.act(seen, ActMode.EXPLORE)
         none = np.zeros(20, bool)
         from ecs_rl.agents import Experience
 
-        agent.observe(Experience(seen, told.action, np.ones(20, np.float32), seen, none, none, extras=told.extras))
+        agent.observe(
+            Experience(seen, decision.action, np.ones(20, np.float32), seen, none, none, extras=decision.extras)
+        )
     other = members(20, 9).numpy()
     swapped = other.copy()
     swapped[:, 2:5], swapped[:, 5:8] = other[:, 5:8], other[:, 2:5]
@@ -244,8 +246,8 @@ def test_the_world_keeps_what_is_remembered_and_forgets_it_where_an_episode_begi
     other.tick()
     other.drive("policy", Counts())
     other.copy_arena(world, 1, 0)
-    kept = other.of(other.batches[0].entity, PolicyState).value
-    assert np.array_equal(kept[0], remembered.value[1])
+    after = other.of(other.batches[0].entity, PolicyState).value
+    assert np.array_equal(after[0], remembered.value[1])
     other.close()
     world.drive("policy", lambda seen, state: np.ones(len(seen), int))
     world.tick()

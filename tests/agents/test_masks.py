@@ -93,8 +93,8 @@ def test_a_look_into_it_shows_no_chance_or_value_of_a_forbidden_option(name: str
     assert output is not None
     assert np.isfinite(output.value).all()
     for column, place in spec.allowed:
-        told = output.does[x[:, column] < 0.5, place]
-        assert np.isnan(told).all() if output.kind == "values" else (told == 0.0).all()
+        outputs_of_forbidden = output.does[x[:, column] < 0.5, place]
+        assert np.isnan(outputs_of_forbidden).all() if output.kind == "values" else (outputs_of_forbidden == 0.0).all()
         assert np.isfinite(output.does[x[:, column] > 0.5, place]).all()
 
 

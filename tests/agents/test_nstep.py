@@ -59,7 +59,7 @@ def slowly(p: Played, steps: int) -> dict[float, tuple[float, float, float]]:
 
     Only of transitions whose fate is known within the ticks that were played.
     """
-    found = {}
+    expected_rows = {}
     for row in range(ROWS):
         for t in range(TICKS):
             if not p.valid[t, row]:
@@ -78,8 +78,8 @@ def slowly(p: Played, steps: int) -> dict[float, tuple[float, float, float]]:
                 if known:
                     break
             if known:
-                found[float(p.observation[t, row, 0])] = (float(p.after[last, row, 0]), total, discount)
-    return found
+                expected_rows[float(p.observation[t, row, 0])] = (float(p.after[last, row, 0]), total, discount)
+    return expected_rows
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 20])
@@ -90,11 +90,11 @@ def test_every_transition_is_told_once_with_the_return_that_a_loop_finds(
 ) -> None:
     p = played(steps, columns, invalid=invalid)
     waiting = NStep(steps, ROWS, 2, columns, GAMMA)
-    told = np.concatenate([waiting.add(p.tick(t, all_valid=not invalid)) for t in range(TICKS)])
+    complete = np.concatenate([waiting.add(p.tick(t, all_valid=not invalid)) for t in range(TICKS)])
     expected = slowly(p, steps)
-    assert sorted(told[:, 0].tolist()) == sorted(expected)
+    assert sorted(complete[:, 0].tolist()) == sorted(expected)
     actions = dict(zip(p.observation[..., 0].ravel().tolist(), p.action.reshape(-1, columns).tolist(), strict=True))
-    for row in told.tolist():
+    for row in complete.tolist():
         after, total, discount = expected[row[0]]
         assert (row[1], row[2], row[3]) == (-row[0], after, -after)
         assert row[4 : 4 + columns] == actions[row[0]]
@@ -121,8 +121,8 @@ def test_what_is_cut_after_fewer_ticks_counts_on_from_its_own_last_sight() -> No
     p.truncated[1, 0] = p.terminated[1, 1] = True
     waiting = NStep(5, ROWS, 2, 1, GAMMA)
     assert len(waiting.add(p.tick(0, all_valid=True))) == 0
-    told = waiting.add(p.tick(1, all_valid=True))
-    rows = {row[0]: row[2:] for row in told.tolist()}
+    complete = waiting.add(p.tick(1, all_valid=True))
+    rows = {row[0]: row[2:] for row in complete.tolist()}
     cut, over = p.observation[:2, 0, 0].tolist(), p.observation[:2, 1, 0].tolist()
     assert sorted(rows) == sorted(cut + over)
     for first, reward, discount in ((cut[0], 1.9, 0.81), (cut[1], 1.0, 0.9), (over[0], 1.9, 0.0), (over[1], 1.0, 0.0)):

@@ -124,7 +124,7 @@ def test_a_head_starts_with_the_gain_that_the_algorithm_wants() -> None:
 
 
 class Odd(nn.Module):
-    """Wrong in the way that it is told."""
+    """Wrong in the way that it is message."""
 
     def __init__(self, inputs: int, outputs: int, wrong: str) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Odd(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("inputs", r"fails on \(3, 3\) of inputs: mat1 and mat2 shapes cannot be multiplied"),
         ("outputs", r"it must return \(3, 3\) of float32, not \(3, 4\) of torch.float32"),
@@ -166,24 +166,24 @@ class Odd(nn.Module):
         ("state", r"it has a state, and must return \(output, state\), not Tensor"),
     ],
 )
-def test_a_module_that_is_no_network_is_refused_in_one_sentence(wrong: str, told: str) -> None:
+def test_a_module_that_is_no_network_is_refused_in_one_sentence(wrong: str, message: str) -> None:
     def odd(inputs: int, outputs: int, spec: PolicySpec) -> nn.Module:
         return Odd(inputs, outputs, wrong)
 
-    with pytest.raises(CommandError, match=f"^the network 'odd': {told}"):
+    with pytest.raises(CommandError, match=f"^the network 'odd': {message}"):
         make_agent("ppo", CHOICES, with_module(odd), seed=0, rows=ROWS)
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda inputs, outputs, spec: "x", "must return a torch.nn.Module, not str"),
         (lambda inputs, outputs: nn.Linear(3, 3), "makes no network of 3 inputs and 3 outputs: .* takes 2 positional"),
         (lambda inputs, outputs, spec: nn.Identity(), "has no parameters: there is nothing to learn"),
     ],
 )
-def test_what_makes_no_module_is_refused(make: Any, told: str) -> None:
-    with pytest.raises(CommandError, match=told):
+def test_what_makes_no_module_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         make_agent("ppo", CHOICES, with_module(make), seed=0, rows=ROWS)
 
 

@@ -1,4 +1,4 @@
-"""The pool of self-play: who enters and who leaves, ratings, who plays whom, and what the learner is told."""
+"""The pool of self-play: who enters and who leaves, ratings, who plays whom, and what the learner is experiences."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def tick(both: SelfPlay, data: np.random.Generator, episode: np.ndarray) -> tupl
     seen = (some_observation(data, ARENAS), some_observation(data, ARENAS))
     decided = both.act(seen, ActMode.EXPLORE)
     over = data.random(ARENAS) < 0.3
-    told = tuple(
+    experiences = tuple(
         Experience(
             observation=before,
-            action=each.action,
+            action=decision.action,
             reward=data.normal(size=ARENAS).astype(np.float32),
             next_observation=some_observation(data, ARENAS),
             terminated=over,
             truncated=np.zeros(ARENAS, bool),
-            extras=each.extras,
+            extras=decision.extras,
         )
-        for before, each in zip(seen, decided, strict=True)
+        for before, decision in zip(seen, decided, strict=True)
     )
-    both.observe(told)
+    both.observe(experiences)
     for _ in both.learn(0.0):
         pass
     rate(both, np.flatnonzero(over), data.normal(size=int(over.sum())).tolist())
@@ -82,55 +82,55 @@ def slow_elo(games: list[tuple[int, float]], slots: int) -> dict[object, float]:
     """Elo as it stands in books, on a table of players by name."""
     table: dict[object, float] = dict.fromkeys([*range(slots + 1), "me"], START)
     for other, score in games:
-        mine, theirs = 10 ** (table["me"] / 400), 10 ** (table[other] / 400)
-        table["me"] += K * (score - mine / (mine + theirs))
-        table[other] += K * ((1 - score) - theirs / (mine + theirs))
+        own, theirs = 10 ** (table["me"] / 400), 10 ** (table[other] / 400)
+        table["me"] += K * (score - own / (own + theirs))
+        table[other] += K * ((1 - score) - theirs / (own + theirs))
     return table
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0])), max_size=60))
 def test_ratings_are_those_of_the_books(games: list[tuple[int, float]]) -> None:
-    found, wanted = RATED, slow_elo(games, 3)
-    found.ratings[:] = START
-    after = found.rate(games)
-    assert found.ratings.tolist() == pytest.approx([wanted[each] for each in (0, 1, 2, 3, "me")], rel=1e-9)
+    rated, wanted = RATED, slow_elo(games, 3)
+    rated.ratings[:] = START
+    after = rated.rate(games)
+    assert rated.ratings.tolist() == pytest.approx([wanted[each] for each in (0, 1, 2, 3, "me")], rel=1e-9)
     assert len(after) == len(games)
-    assert not after or after[-1] == found.elo
+    assert not after or after[-1] == rated.elo
 
 
 RATED = pool(3)
 
 
 def test_what_one_wins_the_other_loses_and_who_enters_is_worth_what_the_learner_is() -> None:
-    found = pool(2)
-    found.admit(agent(1).policy_state(), 0)
-    found.rate([(0, 1.0)] * 100)
-    assert found.ratings[0] + found.elo == pytest.approx(2 * START)
-    assert found.elo > START + 150
-    assert found.admit(agent(2).policy_state(), 10) == 1
-    assert found.ratings[1] == found.elo
+    candidates = pool(2)
+    candidates.admit(agent(1).policy_state(), 0)
+    candidates.rate([(0, 1.0)] * 100)
+    assert candidates.ratings[0] + candidates.elo == pytest.approx(2 * START)
+    assert candidates.elo > START + 150
+    assert candidates.admit(agent(2).policy_state(), 10) == 1
+    assert candidates.ratings[1] == candidates.elo
 
 
 # --- who enters and who leaves ----------------------------------------------------------------------------------------
 
 
 def test_a_full_pool_keeps_its_oldest_and_newest_and_spreads_the_others_evenly() -> None:
-    found, policy = pool(5), agent().policy_state()
+    candidates, policy = pool(5), agent().policy_state()
     for steps in range(0, 4_001, 100):
-        found.admit(policy, steps)
-        there = np.sort(found.taken[found.filled])
+        candidates.admit(policy, steps)
+        there = np.sort(candidates.taken[candidates.filled])
         assert there[0] == 0
         assert there[-1] == steps
         if steps >= 400:
             assert np.diff(there).max() <= 2 * steps / 4, there
-    assert len(found.filled) == 5
+    assert len(candidates.filled) == 5
 
 
 def test_a_pool_of_one_holds_the_newest() -> None:
-    found = pool(1)
+    candidates = pool(1)
     for steps in (0, 100, 200):
-        found.admit(agent().policy_state(), steps)
-    assert found.taken.tolist() == [200]
+        candidates.admit(agent().policy_state(), steps)
+    assert candidates.taken.tolist() == [200]
 
 
 def test_a_policy_enters_every_so_many_steps_as_it_is_then_and_does_not_learn_on() -> None:
@@ -193,9 +193,9 @@ def test_each_opponent_decides_once_for_all_of_its_rows_and_for_no_others() -> N
 
 
 def test_the_learner_learns_from_its_own_rows_alone() -> None:
-    both, told = players(), list[Experience]()
+    both, experiences = players(), list[Experience]()
     both._opponent[:], both._side[:] = [LATEST, 0, 0, 2, LATEST, 1], [0, 0, 1, 1, 1, 0]
-    setattr(both.learner, "observe", told.append)  # noqa: B010
+    setattr(both.learner, "observe", experiences.append)  # noqa: B010
     rows: Any = {
         "observation": np.zeros((ARENAS, 3), np.float32),
         "next_observation": np.zeros((ARENAS, 3), np.float32),
@@ -209,12 +209,12 @@ def test_the_learner_learns_from_its_own_rows_alone() -> None:
     both.observe((part, part))
     both.observe((part, other))
     first = [[True, False, True, True, True, False], [True, True, False, False, True, True]]
-    assert told[0].valid is not None
-    assert told[1].valid is not None
-    assert told[0].valid.reshape(2, ARENAS).tolist() == first
+    assert experiences[0].valid is not None
+    assert experiences[1].valid is not None
+    assert experiences[0].valid.reshape(2, ARENAS).tolist() == first
     first[1][5] = False
-    assert told[1].valid.reshape(2, ARENAS).tolist() == first
-    assert told[0].reward.tolist() == [*range(6), *range(6)]
+    assert experiences[1].valid.reshape(2, ARENAS).tolist() == first
+    assert experiences[0].reward.tolist() == [*range(6), *range(6)]
 
 
 def test_a_game_counts_for_the_side_that_the_learner_played_and_only_against_who_began_it() -> None:
@@ -255,8 +255,8 @@ def test_what_is_saved_goes_on_to_the_same_bits() -> None:
     again.load_state(saved)
     other.bit_generator.state = random
     for _ in range(12):
-        for mine, theirs in zip(tick(both, data, episode)[1], tick(again, other, then)[1], strict=True):
-            assert mine.action.tolist() == theirs.action.tolist()
+        for decision, theirs in zip(tick(both, data, episode)[1], tick(again, other, then)[1], strict=True):
+            assert decision.action.tolist() == theirs.action.tolist()
     assert both.elo == again.elo != START
     first, second = both.state(), again.state()
     assert first.keys() == second.keys()

@@ -56,14 +56,14 @@ def test_every_epoch_visits_every_row_once_in_parts_of_nearly_equal_size(minibat
 def test_values_that_are_asked_for_a_whole_rollout_are_those_of_its_ticks(threads: int) -> None:
     rows = 512
     agent = PPO(CHOICES, replace(SMALL_PPO, rollout=6, normalise_rewards=False), seed=0, rows=rows, threads=threads)
-    data, told = np.random.default_rng(0), []
+    data, values_seen = np.random.default_rng(0), []
     for _ in range(6):
         observation = some_observation(data, rows)
         decision = agent.act(observation, ActMode.EXPLORE)
-        told.append(agent.introspect(observation).value)
+        values_seen.append(agent.introspect(observation).value)
         agent.observe(some_experience(data, observation, decision))
     agent._begin()
-    assert np.array_equal(agent._rollout.arrays["value"], np.stack(told))
+    assert np.array_equal(agent._rollout.arrays["value"], np.stack(values_seen))
 
 
 @pytest.mark.parametrize("part_rows", [1024, 5])

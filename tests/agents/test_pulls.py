@@ -22,17 +22,17 @@ F64 = NDArray[np.float64]
 def difference(agent: Any, observation: NDArray[np.float32], state: NDArray[np.float32], output: int) -> F64:
     """Return (numbers,) the slope of an output by each input of the network, by central differences in float32."""
     x = agent.inputs(observation)
-    found = np.zeros(x.shape[1])
+    slopes_by_input = np.zeros(x.shape[1])
     step = 4e-3
     for i in range(x.shape[1]):
-        told = []
+        sides = []
         for by in (+step, -step):
             moved = x.clone()
             moved[0, i] += by
             with torch.no_grad():
-                told.append(float(agent.traced(moved, torch.from_numpy(state))[0, output]))
-        found[i] = (told[0] - told[1]) / (2 * step)
-    return found
+                sides.append(float(agent.traced(moved, torch.from_numpy(state))[0, output]))
+        slopes_by_input[i] = (sides[0] - sides[1]) / (2 * step)
+    return slopes_by_input
 
 
 def remembered(agent: Any) -> NDArray[np.float32]:
@@ -42,14 +42,16 @@ def remembered(agent: Any) -> NDArray[np.float32]:
 def check(agent: Any, observation: NDArray[np.float32]) -> None:
     state = remembered(agent)
     outputs = list(range(len(agent.spec.actions.names)))
-    found = pulls(agent, observation, outputs, state)
-    assert found is not None
-    assert found.shape == (len(outputs), observation.shape[1])
+    slopes_by_input = pulls(agent, observation, outputs, state)
+    assert slopes_by_input is not None
+    assert slopes_by_input.shape == (len(outputs), observation.shape[1])
     x = agent.inputs(observation)[0].numpy()
     for output in outputs:
         slopes = difference(agent, observation, state, output)
-        np.testing.assert_allclose(found[output], slopes * x, rtol=0.02, atol=2e-3 * max(1.0, np.abs(found).max()))
-    assert np.abs(found).max() > 1e-4, "it pulls at all"
+        np.testing.assert_allclose(
+            slopes_by_input[output], slopes * x, rtol=0.02, atol=2e-3 * max(1.0, np.abs(slopes_by_input).max())
+        )
+    assert np.abs(slopes_by_input).max() > 1e-4, "it pulls at all"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -149,8 +149,8 @@ def test_a_run_goes_on_exactly_and_no_quantiles_are_a_plain_dqn() -> None:
     agent, other = (DQN(SEVERAL, CONFIG, seed=seed, rows=ROWS) for seed in (0, 1))
     play(agent, 12, np.random.default_rng(0))
     other.load_state(agent.state())
-    for each in (agent, other):
-        play(each, 12, np.random.default_rng(1))
+    for player in (agent, other):
+        play(player, 12, np.random.default_rng(1))
     assert same(agent.state(), other.state())
     plain = DQN(SEVERAL, replace(CONFIG, quantiles=0), seed=0, rows=ROWS)
     assert not any("embedding" in name for name in plain.policy_state())

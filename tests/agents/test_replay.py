@@ -1,4 +1,4 @@
-"""The replay memory keeps the newest rows, draws what was stored, and prefers what it is told to."""
+"""The replay memory keeps the newest rows, draws what was stored, and prefers what it is message to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ecs_rl.errors import CheckpointError
 
 
 def rows(first: int, count: int, columns: int = 1) -> NDArray[np.float32]:
-    """Return told rows of two observed numbers, each number following from the first."""
+    """Return message rows of two observed numbers, each number following from the first."""
     numbers = np.arange(first, first + count, dtype=np.float32)[:, None]
     return np.hstack([numbers + i / 16 for i in range(6 + columns)])
 
@@ -41,8 +41,8 @@ def test_what_is_drawn_is_what_was_stored_row_by_row(columns: int, priority: flo
     b = memory.draw(500, torch.Generator().manual_seed(0))
     number = b.observation[:, 0]
     assert set(number.tolist()) == set(map(float, range(3, 13)))
-    told = torch.cat([b.observation, b.next_observation, b.action, b.reward[:, None], b.discount[:, None]], 1)
-    assert torch.equal(told, number[:, None] + torch.arange(6 + columns) / 16)
+    parts = torch.cat([b.observation, b.next_observation, b.action, b.reward[:, None], b.discount[:, None]], 1)
+    assert torch.equal(parts, number[:, None] + torch.arange(6 + columns) / 16)
     assert [memory._array[row, 0] for row in b.rows] == number.tolist()
     assert (b.weight is None) == (priority == 0.0)
 
@@ -104,7 +104,7 @@ def test_a_memory_that_was_saved_draws_the_same_afterwards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "bad", "told"),
+    ("name", "bad", "message"),
     [
         ("rows", torch.zeros(11, 7), "holds 11 transitions"),
         ("next", torch.tensor(10), "goes on at 10"),
@@ -115,8 +115,8 @@ def test_a_memory_that_was_saved_draws_the_same_afterwards() -> None:
         ("largest", torch.full((1,), torch.nan, dtype=torch.float64), "priorities"),
     ],
 )
-def test_parts_that_no_such_memory_has_are_refused(name: str, bad: torch.Tensor, told: str) -> None:
+def test_parts_that_no_such_memory_has_are_refused(name: str, bad: torch.Tensor, message: str) -> None:
     memory = Replay(10, 2, 1, priority=0.6)
     memory.add(rows(0, 5))
-    with pytest.raises(CheckpointError, match=told):
+    with pytest.raises(CheckpointError, match=message):
         memory.check({**copies(memory.parts), name: bad})

@@ -104,19 +104,19 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_losses(
     (critics + policy + temperatures).backward()  # type: ignore[no-untyped-call]
 
     agent.learn_once(0.0)
-    for each, leaf in slow.p.items():
+    for parameter, leaf in slow.p.items():
         grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-        torch.testing.assert_close(agent._parameters.grad[each], grad, rtol=2e-4, atol=2e-5, msg=each)
+        torch.testing.assert_close(agent._parameters.grad[parameter], grad, rtol=2e-4, atol=2e-5, msg=parameter)
     torch.optim.Adam(slow.p.values(), lr=c.lr).step()
-    for each, leaf in slow.p.items():
-        close = (agent._parameters.value[each] - leaf.detach()).abs() < 1e-5
-        assert close.float().mean() > 0.98, each  # Adam's first step has no size: only its sign counts
+    for parameter, leaf in slow.p.items():
+        close = (agent._parameters.value[parameter] - leaf.detach()).abs() < 1e-5
+        assert close.float().mean() > 0.98, parameter  # Adam's first step has no size: only its sign counts
     assert agent.metrics()["loss/q"] == pytest.approx(float(critics.detach()), rel=1e-4)
     assert agent.metrics()["loss/policy"] == pytest.approx(float(policy.detach()), rel=1e-4, abs=1e-5)
-    for each, before in slow.target.items():
-        now = agent._parameters.value[each]
+    for parameter, before in slow.target.items():
+        now = agent._parameters.value[parameter]
         expected = before + c.target_share * (now - before)
-        torch.testing.assert_close(agent._targets.value[each], expected)
+        torch.testing.assert_close(agent._targets.value[parameter], expected)
 
 
 def test_only_termination_ends_the_future_and_a_cut_episode_goes_on_in_the_goal() -> None:
@@ -126,8 +126,8 @@ def test_only_termination_ends_the_future_and_a_cut_episode_goes_on_in_the_goal(
     e.terminated, e.truncated = np.array([True, False, False]), np.array([False, True, False])
     agent.observe(e)
     drawn = agent._memory.draw(60, torch.Generator().manual_seed(0))
-    found = dict(zip(drawn.reward.tolist(), drawn.discount.tolist(), strict=True))
-    assert [found[reward] for reward in e.reward.tolist()] == pytest.approx([0.0, 0.9, 0.9])
+    discounts = dict(zip(drawn.reward.tolist(), drawn.discount.tolist(), strict=True))
+    assert [discounts[reward] for reward in e.reward.tolist()] == pytest.approx([0.0, 0.9, 0.9])
 
 
 def test_the_memory_keeps_what_terminated_and_not_what_was_cut_and_nothing_that_is_invalid() -> None:
@@ -159,12 +159,12 @@ def test_squashed_levers_and_their_gradients_are_right_however_far_they_are_squa
     bounded = s.clamp(float(SMALLEST), float(LARGEST))
     far = m + bounded.exp() * torch.from_numpy(noise)
     log_slope = 2.0 * (math.log(2.0) - far - torch.nn.functional.softplus(-2.0 * far))
-    each = -0.5 * torch.from_numpy(noise).square() - bounded - 0.5 * math.log(2.0 * math.pi) - log_slope
-    assert got.log_prob[0] == pytest.approx(float(each.detach().sum()), rel=1e-5, abs=1e-5)
+    by_lever = -0.5 * torch.from_numpy(noise).square() - bounded - 0.5 * math.log(2.0 * math.pi) - log_slope
+    assert got.log_prob[0] == pytest.approx(float(by_lever.detach().sum()), rel=1e-5, abs=1e-5)
     np.testing.assert_allclose(got.action, torch.tanh(far).detach(), rtol=1e-6, atol=1e-6)
 
     by_action = np.array([[0.7, -2.0]], np.float32)
-    loss = 0.3 * each.sum() + (torch.from_numpy(by_action) * torch.tanh(far)).sum()
+    loss = 0.3 * by_lever.sum() + (torch.from_numpy(by_action) * torch.tanh(far)).sum()
     loss.backward()  # type: ignore[no-untyped-call]
     for ours, leaf in zip(got.backward(by_action, 0.3, 1), (m, s), strict=True):
         assert leaf.grad is not None
@@ -293,12 +293,12 @@ class Pendulum:
 
 
 def test_the_pendulum_stands_after_5000_steps() -> None:
-    world, shown = Pendulum(0, 1), Pendulum(99, 30)
+    world, trial = Pendulum(0, 1), Pendulum(99, 30)
     agent = SAC(Pendulum.spec, SACConfig(), seed=0, rows=1)
     for _ in range(5_000):
         agent.observe(world.step(agent.act(world.observation, ActMode.EXPLORE).action))
         list(agent.learn(0.0))
     earned = np.zeros(30)
     for _ in range(200):
-        earned += shown.step(agent.act(shown.observation, ActMode.GREEDY).action).reward
+        earned += trial.step(agent.act(trial.observation, ActMode.GREEDY).action).reward
     assert earned.mean() > -200.0

@@ -54,15 +54,15 @@ def test_points_on_the_edge_between_two_rows_belong_to_the_later_one_and_empty_r
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1e6, allow_subnormal=False), min_size=1, max_size=80), st.integers(0, 2**32))
-def test_a_row_without_weight_is_never_drawn_however_sums_are_rounded(told: list[float], seed: int) -> None:
-    weights = np.array(told)
-    weights[seed % len(told)] = 0.3
+def test_a_row_without_weight_is_never_drawn_however_sums_are_rounded(numbers: list[float], seed: int) -> None:
+    weights = np.array(numbers)
+    weights[seed % len(numbers)] = 0.3
     tree = tree_of(weights)
     uniform = np.random.default_rng(seed).random(200)
     uniform[:2] = 0.0, np.nextafter(1.0, 0.0)
     rows = tree.draw(uniform)
     assert rows.min() >= 0
-    assert rows.max() < len(told)
+    assert rows.max() < len(numbers)
     assert (weights[rows] > 0).all()
     assert (weights[tree.find(np.array([0.0, tree.total, 2 * tree.total]))] > 0).all()
 
