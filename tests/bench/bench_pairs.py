@@ -3,17 +3,18 @@
 One training after the other on one thread, each by its recipe alone, with a run directory as `train.py` has one.
 Printed are how many seeds solved
 the scene, the steps that it took (median and most) and the processor seconds of the whole training until then, its
-evaluations included and its start left out; with `--json` each training is told as well.
+evaluations included and its start left out; with `--json` each training is printed as well.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from statistics import median
 from time import process_time
 from typing import Any
+
+from trial_file import asked_rows
 
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.loading import load_scene
@@ -55,27 +56,18 @@ def row(pair: str, trials: list[Trial]) -> str:
     seconds = [each["processor"] for each in trials]
     solved = sum(each["solved_step"] is not None for each in trials)
     scene, agent = pair.split(":")
-    told = f"{solved} of {len(trials)} | {median(steps):,.0f} | {max(steps):,}"
-    return f"| `{scene}` | {agent} | {told} | {median(seconds):.1f} | {max(seconds):.1f} |"
+    numbers = f"{solved} of {len(trials)} | {median(steps):,.0f} | {max(steps):,}"
+    return f"| `{scene}` | {agent} | {numbers} | {median(seconds):.1f} | {max(seconds):.1f} |"
 
 
 def main() -> None:
     """Train the pairs that were asked for and print the table."""
-    known = pairs()
-    parser = argparse.ArgumentParser(description="Every recipe, until its scene is solved.")
-    parser.add_argument("pairs", nargs="*", default=known, metavar="SCENE:AGENT", help=", ".join(known))
-    parser.add_argument("--seeds", type=int, default=10, help="trainings of each pair (default: 10)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each training as well")
-    asked = parser.parse_args()
-    for name in asked.pairs:
-        if name not in known:
-            parser.error(f"there is no pair '{name}': {', '.join(known)}")
+    asked = asked_rows("Every recipe, until its scene is solved.", pairs(), "SCENE:AGENT")
     print("| scene | agent | solved | steps, median | steps, most | processor s, median | processor s, most |")
     print("|---|---|---|---:|---:|---:|---:|", flush=True)
-    for pair in asked.pairs:
+    for pair in asked.rows:
         trials = []
-        for seed in range(asked.first, asked.first + asked.seeds):
+        for seed in asked.seeds:
             trials.append(trial(pair, seed))
             if asked.json:
                 print(json.dumps({"pair": pair, "seed": seed, **trials[-1]}), flush=True)

@@ -1,9 +1,10 @@
-"""A file of trainings that were run: a table that was interrupted goes on with those that are missing."""
+"""What tables of trainings share: which rows are asked for, and a file by which an interrupted table goes on."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +28,21 @@ class TrialFile:
                 with self._path.open("a") as file:
                     file.write(json.dumps({"key": key, "trial": self._trials[key]}) + "\n")
         return self._trials[key]
+
+
+def asked_rows(about: str, known: Sequence[str], metavar: str) -> argparse.Namespace:
+    """Return the `rows` of a table that were asked for, all unless some are named, and of each the seeds of trainings.
+
+    The command ends with a message where a row is none of the known ones.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("rows", nargs="*", default=list(known), metavar=metavar, help=", ".join(known))
+    parser.add_argument("--seeds", type=int, default=10, help="trainings of each row (default: 10)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each training as well")
+    asked = parser.parse_args()
+    for name in asked.rows:
+        if name not in known:
+            parser.error(f"there is no row '{name}': {', '.join(known)}")
+    asked.seeds = range(asked.first, asked.first + asked.seeds)
+    return asked

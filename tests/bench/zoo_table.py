@@ -9,7 +9,6 @@ LunarLander and BipedalWalker need Box2D as well.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 from time import process_time
 from typing import Any
+
+from trial_file import asked_rows
 
 from ecs_rl.cli.plan import plan_of
 from ecs_rl.errors import EcsRlError
@@ -93,19 +94,13 @@ def row(pair: str, trials: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Train the rows that were asked for and print the table."""
-    parser = argparse.ArgumentParser(description="Final performance at the steps of RL Zoo's benchmark table.")
-    parser.add_argument("rows", nargs="*", default=list(ZOO), metavar="AGENT:ENV", help=", ".join(ZOO))
-    parser.add_argument("--seeds", type=int, default=10, help="trainings of each row, seeds from 0 (default: 10)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each training as well")
-    asked = parser.parse_args()
-    for pair in asked.rows:
-        if pair not in ZOO:
-            parser.error(f"there is no row '{pair}': {', '.join(ZOO)}")
+    about = "Final performance at the steps of RL Zoo's benchmark table."
+    asked = asked_rows(about, list(ZOO), "AGENT:ENV")
     print(f"RL Zoo's numbers: {SOURCE}\n\n{HEADER}", flush=True)
     for pair in asked.rows:
         trials = []
         try:
-            for seed in range(asked.seeds):
+            for seed in asked.seeds:
                 trials.append(trial(pair, seed, ZOO[pair].steps))
                 if asked.json:
                     print(json.dumps({"row": pair, "seed": seed, **trials[-1]}), flush=True)

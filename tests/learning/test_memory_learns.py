@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from ecs_rl.cli.plan import plan_of
-from ecs_rl.tasks.assemble import assemble
+from until_solved import best_until_solved, print_trials
 
 SCENE = Path(__file__).parents[1] / "scenes" / "balance_unseen.py"
 
 
 def best_of(seed: int, *more: str) -> tuple[float, int]:
-    """Train by the scene's recipe until solved; return the best evaluation, and after how many steps it was enough."""
-    training = assemble(plan_of([str(SCENE), "--seed", str(seed), "--until-solved", *more]))[1]
-    while not training.done:
-        training.tick()
-    training.close()
-    assert training.session.best_eval is not None
-    return training.session.best_eval, training.session.total_steps
+    return best_until_solved(SCENE, seed, *more)
 
 
 def test_balance_without_velocities_is_solved_by_what_remembers() -> None:
@@ -37,9 +28,6 @@ def test_all_of_five_seeds_solve_it_with_a_memory_and_none_reaches_300_without(
 ) -> None:
     remembers = [best_of(seed) for seed in range(5)]
     forgets = [best_of(seed, "--network", "mlp", "--steps", "200k") for seed in range(5)]
-    with capsys.disabled():
-        for name, found in (("gru", remembers), ("mlp", forgets)):
-            best, steps = np.array(found).T
-            print(f"\n{name}: best {best.round(1).tolist()}, steps {steps.astype(int).tolist()}")
+    print_trials(capsys, gru=remembers, mlp=forgets)
     assert min(best for best, _ in remembers) >= 475
     assert max(best for best, _ in forgets) < 300
