@@ -44,10 +44,8 @@ OTHERS = [
         "beacons",
         "mixed",
         "game",
-        "shooter",
-        "tag",
     ),
-    *(pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in ("shooter", "tag")),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in GAMES),
 ]
 
 
@@ -173,7 +171,9 @@ def test_everything_done_in_one_window_leaves_other_scenes_and_agents_the_same_t
     assert_same(told, headless(scene))
 
 
-@pytest.mark.parametrize("scene", ["balance", "lander", pytest.param("dqn", marks=pytest.mark.slow), "beacons", "game"])
+@pytest.mark.parametrize(
+    "scene", ["balance", "lander", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dqn", "beacons", "game"))]
+)
 def test_without_a_script_the_window_leaves_the_training_the_same(
     scene: str, headless: Callable[[str], Said], tmp_path: Path
 ) -> None:

@@ -197,6 +197,7 @@ def test_the_example_with_many_of_a_kind_is_sound(coins: Path, capsys: pytest.Ca
     assert re.search(r"come_and_go \* +Touch, dice 0 -> Pose, score, Motion, Here", told)
 
 
+@pytest.mark.slow
 def test_the_example_with_many_of_a_kind_learns_within_a_minute(coins: Path, tmp_path: Path) -> None:
     assert main([str(coins), "--until-solved", "--runs", str(tmp_path / "runs")]) == 0
     (run,) = (tmp_path / "runs" / "coins" / "v1").iterdir()
@@ -219,6 +220,7 @@ def test_the_example_with_components_and_systems_is_sound(beacons: Path, capsys:
     assert re.search(r"fly \* +Amount, Pose -> Tank, beacon, reached", told)
 
 
+@pytest.mark.slow
 def test_the_example_with_components_and_systems_learns_within_a_minute(beacons: Path, tmp_path: Path) -> None:
     assert main([str(beacons), "--until-solved", "--runs", str(tmp_path / "runs")]) == 0
     (run,) = (tmp_path / "runs" / "beacons" / "v1").iterdir()

@@ -5,7 +5,7 @@ Ten stop points for every agent in every scene: `python -m pytest -m slow tests/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,23 @@ from ecs_rl.worlds import make_world
 Whole = tuple[Trained, Told, Transitions]
 
 
-def points(fast: int | None = None) -> list[Any]:
-    """Return all stop points of all cases; slow are those of nearly each case, but for a fast one if there is one."""
+FAST = 171
+"""The tick at which a training of each algorithm, and of each way to train, stops by its steps in the fast tests."""
+STOPPED_BY_STEPS = (
+    *("ppo balance", "dqn balance", "sac swingup", "td3 swingup", "iql swingup", "iql from data", "ppo two policies"),
+    *("ppo that remembers, two policies", "ppo self-play"),
+)
+"""Cases of that; several stops by signals, below, are those of every case that is not slow."""
+
+
+def points(fast: Sequence[str] = ()) -> list[Any]:
+    """Return all stop points of all cases; slow are nearly all, but for `FAST` of the cases that are named."""
     return [
         pytest.param(
             case,
             tick,
             id=f"{case.name} at {tick}",
-            marks=() if case.everywhere or (tick == fast and not case.slow) else pytest.mark.slow,
+            marks=() if case.everywhere or (tick == FAST and case.name in fast) else pytest.mark.slow,
         )
         for case in CASES
         for tick in TICKS
@@ -72,7 +81,6 @@ def latest(run: Path) -> tuple[int, dict[str, int]]:
 def test_a_training_stopped_by_a_signal_goes_on_as_if_it_never_stopped(
     case: Case, tick: int, whole: Callable[[Case], Whole]
 ) -> None:
-    """One stop alone; several in a row, below, are those of every case that is not slow."""
     trained, wanted, seen = whole(case)
     name = f"signal-{tick}"
     with signal_at(tick * ARENAS):
@@ -92,7 +100,7 @@ def test_a_training_stopped_by_a_signal_goes_on_as_if_it_never_stopped(
     assert resumed.json["seconds"] > stopped.json["seconds"]
 
 
-@pytest.mark.parametrize(("case", "tick"), points(171))
+@pytest.mark.parametrize(("case", "tick"), points(STOPPED_BY_STEPS))
 def test_a_training_stopped_by_steps_goes_on_as_if_it_never_stopped(
     case: Case, tick: int, whole: Callable[[Case], Whole]
 ) -> None:
