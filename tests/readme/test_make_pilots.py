@@ -28,6 +28,8 @@ def plan(folder: Path, **more: Any) -> Plan:
 
 
 def test_it_trains_each_seed_once_and_writes_a_pilot_with_its_row(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no run is finished"):
+        make("balance", plan(tmp_path, as_it_is=True))
     entry = make("balance", plan(tmp_path))
     assert set(entry.trained) == {"0", "1"}
     manifest = read_manifest(tmp_path / "pilots" / "balance.safetensors")
@@ -37,6 +39,7 @@ def test_it_trains_each_seed_once_and_writes_a_pilot_with_its_row(tmp_path: Path
     runs = sorted((tmp_path / "runs").rglob("metadata.json"))
     assert make("balance", plan(tmp_path)).score == entry.score
     assert sorted((tmp_path / "runs").rglob("metadata.json")) == runs, "nothing is trained twice"
+    assert set(make("balance", plan(tmp_path, seeds=5, as_it_is=True)).trained) == {"0", "1"}, "what is finished"
     make("balance", plan(tmp_path, again=True, seeds=1))
     assert len(list((tmp_path / "runs").rglob("metadata.json"))) == len(runs) + 1
 
@@ -67,13 +70,6 @@ def test_a_training_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert read_metadata(run).status == "finished"
     assert list(entry.trained) == ["0"]
     assert len(list(tmp_path.rglob("metadata.json"))) == 1
-
-
-def test_without_training_it_takes_what_is_finished_or_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no run is finished"):
-        make("balance", plan(tmp_path, as_it_is=True))
-    make("balance", plan(tmp_path, seeds=1))
-    assert set(make("balance", plan(tmp_path, seeds=5, as_it_is=True)).trained) == {"0"}
 
 
 def test_the_seed_in_the_middle_is_the_median_and_the_worse_of_two() -> None:
