@@ -84,6 +84,11 @@ def test_the_commands_of_the_pages_do_what_they_say_as_typed_in_order(
     save_demonstrations(tmp_path / "my.demo", landings((100,)))  # as a person at the controls would
     save_demonstrations(tmp_path / "my.data", landings((100, 101)))
     asked = [call for call in commands() if not BY_HAND.search(call[1])]
+    looks = [(program, line) for program, line in asked if program == "play" or "--check" in line]
+    again = {
+        i for i, call in enumerate(asked) if call in looks and call in asked[:i]
+    }  # it trains nothing: once will do
+    asked = [call for i, call in enumerate(asked) if i not in again]
     if not all_of_them:
         asked = [call for call in asked if not SEVERAL.search(call[1])]
     assert len(asked) > 25
