@@ -48,17 +48,16 @@ class DQN(ReplayLearner):
         spec, config = self.spec, self.config
         self._values, self._mask = ActionValues(spec.actions, dueling=config.dueling), Mask(spec)
         other = Parameters(self.shapes(spec, config))
-        self._online, self._slow = (other, self._parameters) if config.slow_policy else (self._parameters, other)
-        """The parameters that learn, and those of the target network; one of them is the policy."""
+        self._followed, self._targets = (other, self._parameters) if config.slow_policy else (self._parameters, other)
         network, layers = _kind_of_network(config), len(config.hidden) + 1
-        self._q, self._target_q = (network(p, "q", layers, config.activation) for p in (self._online, self._slow))
+        self._q, self._target_q = (network(p, "q", layers, config.activation) for p in (self._followed, self._targets))
         self._policy_q = self._target_q if config.slow_policy else self._q
         if config.first_weights == "uniform":
             self._q.initialise_evenly(self._first)
         else:
             self._q.initialise(self._first, head_gain=1.0)
         self._copy_to_targets()
-        self._begin_steps(self._online)
+        self._begin_steps(self._followed)
         quantiles, values = config.quantiles, self._values
         self._fit = QuantileFit(values, quantiles, self._random) if quantiles else MeanFit(values)
 
@@ -143,10 +142,10 @@ class DQN(ReplayLearner):
             self._hold_on(fit.grad, q_all, taken, self._demonstrated(batch))
         fit.backward(self._q)
         gradient, loss = self._gradient(loss)
-        self._online.limit_gradient(gradient, c.max_grad_norm)
+        self._followed.limit_gradient(gradient, c.max_grad_norm)
         self._check_step(gradient, loss=loss)
         if self._steps and self._steps % c.target_every == 0:  # now that these parameters are known to be sound
-            self._slow.flat.lerp_(self._online.flat, c.target_rate)
+            self._targets.flat.lerp_(self._followed.flat, c.target_rate)
         lr = learning_rate(c, progress)
         self._move(lr)
         if batch.weight is not None:
@@ -168,7 +167,7 @@ class DQN(ReplayLearner):
         fit.loss(taken, batch.returns.numpy(), batch.known.numpy().astype(np.float32), self.config.huber)
         self._hold_on(fit.grad, q, taken, np.arange(len(q)))
         fit.backward(self._q)
-        self._online.clip_gradient(self.config.max_grad_norm)
+        self._followed.clip_gradient(self.config.max_grad_norm)
         best = values.best(self._mask(torch.from_numpy(q), batch.seen).numpy())
         return float(alike(torch.from_numpy(best), batch.action))
 
@@ -204,15 +203,11 @@ class DQN(ReplayLearner):
 
     # --- the state --------------------------------------------------------------------------------------------------
 
-    def _copy_to_targets(self) -> None:
-        self._slow.flat.copy_(self._online.flat)
-
     def _policy_parts(self) -> Parts:
         return super()._policy_parts() if self.config.normalise_observations else self._parameters.value
 
     def _target_parts(self) -> Parts:
-        slow = self.config.slow_policy
-        return prefixed("online", self._online.value) if slow else prefixed("target", self._slow.value)
+        return prefixed("online", self._followed.value) if self.config.slow_policy else super()._target_parts()
 
     def _are_actions(self, actions: Tensor) -> bool:
         return self._values.are_options(actions)

@@ -229,7 +229,7 @@ class OnPolicy(Learner):
 
     def _minibatches(self) -> int:
         """Return how many minibatches an epoch has: they share out what all processes have gathered."""
-        n = int(self._group.total(torch.tensor(self._items())))
+        n = int(self._group.total(torch.tensor(len(self._items()))))
         size = self.config.minibatch / (self.config.rollout if self.spec.state else 1)
         return min(n, math.ceil(n / size))
 
@@ -248,17 +248,15 @@ class OnPolicy(Learner):
         self._sums.zero_()
         self._sound.copy_(self._parameters.flat)
 
-    def _items(self) -> int:
-        """Return how many transitions there are to learn from, or how many rows that have any."""
-        valid = self._rollout.tensors["valid"]
-        return int((valid.any(0) if self.spec.state else valid).sum())
+    def _items(self) -> Tensor:
+        """Return the numbers of the transitions to learn from, or of the rows that have any."""
+        valid = self._rollout.tensors["valid"].any(0) if self.spec.state else self._rollout.flat("valid")
+        return valid.nonzero().squeeze(1)
 
     def _shuffle(self) -> Tensor:
-        valid = self._rollout.tensors["valid"].any(0) if self.spec.state else self._rollout.flat("valid")
-        if bool(valid.all()):
-            return torch.randperm(len(valid), generator=self._random)
-        rows = valid.nonzero().squeeze(1)
-        return rows[torch.randperm(len(rows), generator=self._random)]
+        """Return the same in random order."""
+        items = self._items()
+        return items[torch.randperm(len(items), generator=self._random)]
 
     def _descend(self, k: int, lr: float) -> Tensor:
         """Take one step down the gradient of the loss on minibatch `k`; return the loss's numbers."""

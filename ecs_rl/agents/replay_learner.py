@@ -39,6 +39,10 @@ class ReplayLearner(Learner):
     """A learner from transitions drawn out of a replay memory."""
 
     OWN = (*Learner.OWN, "waiting/", "memory/")
+    _targets: Parameters
+    """Those of the target networks, which an algorithm makes."""
+    _followed: Parameters
+    """Those that the targets follow, name by name."""
 
     def _build(self, threads: int) -> None:
         """Make memory and counters, of which the processes of a group have a share each."""
@@ -90,13 +94,9 @@ class ReplayLearner(Learner):
     def _begin_imitation(self, spread: float) -> None:
         """Prepare for demonstrations whose returns have this standard deviation."""
 
-    @abstractmethod
-    def _copy_to_targets(self) -> None:
-        """Make every target network equal to the one that it follows."""
-
-    @abstractmethod
     def _target_parts(self) -> Parts:
         """Return the parameters of the networks that are no part of the policy."""
+        return prefixed("target", self._targets.value)
 
     @abstractmethod
     def _are_actions(self, actions: Tensor) -> bool:
@@ -189,6 +189,10 @@ class ReplayLearner(Learner):
             self._group.mean(*gradients, mean, weight=float(self._memory.size > 0))
             loss = float(mean)
         return sum([float(torch.linalg.vector_norm(gradient)) for gradient in gradients]), float(np.float32(loss))
+
+    def _copy_to_targets(self) -> None:
+        """Make every target network equal to the one that it follows."""
+        self._targets.flat.copy_(self._followed.flat)
 
     def _move(self, lr: float, parts: int | None = None) -> None:
         """Take the step of the first `parts` optimisers, or of all, now that the gradient is known to be finite."""

@@ -23,7 +23,6 @@ from ecs_rl.agents.networks import Parameters, Shapes
 from ecs_rl.agents.replay_learner import ReplayLearner
 from ecs_rl.agents.squashed import Layout
 from ecs_rl.agents.stack import Pass, Stack
-from ecs_rl.agents.state import Parts, prefixed
 from ecs_rl.spaces import Discrete, Floats, PolicySpec
 
 CRITICS = 2
@@ -112,13 +111,7 @@ class TwinCritics(ReplayLearner):
         """Let the targets follow by a share of the way."""
         self._targets.flat.lerp_(self._followed.flat, self.config.target_share)
 
-    def _copy_to_targets(self) -> None:
-        self._targets.flat.copy_(self._followed.flat)
-
     # --- the state --------------------------------------------------------------------------------------------------
-
-    def _target_parts(self) -> Parts:
-        return prefixed("target", self._targets.value)
 
     def _are_actions(self, actions: Tensor) -> bool:
         return bool(torch.isfinite(actions).all()) and self._layout.can_be(actions.numpy())

@@ -85,11 +85,11 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
     data = np.random.default_rng(0)
     play(agent, 6, data, learn=False)
     agent._memory.learned(np.arange(agent._memory.size), np.arange(1, agent._memory.size + 1, dtype=np.float32))
-    agent._slow.flat.add_(torch.from_numpy(data.normal(size=len(agent._slow.flat)) * 0.1))
+    agent._targets.flat.add_(torch.from_numpy(data.normal(size=len(agent._targets.flat)) * 0.1))
     random = torch.Generator().set_state(agent._random.get_state())
     b = agent._memory.draw(config.batch, random, 0.4 + 0.6 * 0.25)
     b = b._replace(**{name: getattr(b, name).clone() for name in b._fields[:5]})
-    leaves = {name: value.clone().requires_grad_() for name, value in agent._online.value.items()}
+    leaves = {name: value.clone().requires_grad_() for name, value in agent._followed.value.items()}
     sizes = [len(part.names) for part in spec.actions.parts]
 
     def values(p: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -97,7 +97,7 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
         return tuple(torch.split(dueling_values(output, sizes) if dueling else output, sizes, 1))
 
     at = torch.arange(config.batch)
-    online, slow = values(leaves, b.next_observation), values(agent._slow.value, b.next_observation)
+    online, slow = values(leaves, b.next_observation), values(agent._targets.value, b.next_observation)
     future = torch.stack([s[at, o.argmax(1)] for o, s in zip(online, slow, strict=True)]).mean(0)
     goal = (b.reward + b.discount * future).detach()
     q = torch.stack([v[at, b.action[:, k].long()] for k, v in enumerate(values(leaves, b.observation))], 1)
@@ -111,7 +111,7 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
 
     next(agent.learn(0.25))
     for name, leaf in leaves.items():
-        torch.testing.assert_close(agent._online.value[name], leaf.detach(), rtol=1e-4, atol=2e-6, msg=name)
+        torch.testing.assert_close(agent._followed.value[name], leaf.detach(), rtol=1e-4, atol=2e-6, msg=name)
     assert agent.metrics()["loss/q"] == pytest.approx(float(loss.detach()), rel=1e-4)
     assert agent.metrics()["q_mean"] == pytest.approx(float(q.detach().mean()), rel=1e-4, abs=1e-6)
     assert agent.metrics()["lr"] == pytest.approx(lr)
@@ -170,11 +170,11 @@ def test_the_target_network_follows_every_so_many_steps_only_by_its_rate(rate: f
     data, changed_at = np.random.default_rng(0), []
     play(agent, 1, data, invalid=0.0)
     for step in range(1, 12):
-        target, online = agent._slow.flat.clone(), agent._online.flat.clone()
+        target, online = agent._targets.flat.clone(), agent._followed.flat.clone()
         play(agent, 1, data, invalid=0.0)
-        if not torch.equal(agent._slow.flat, target):
+        if not torch.equal(agent._targets.flat, target):
             changed_at.append(step)
-            torch.testing.assert_close(agent._slow.flat, target + rate * (online - target))
+            torch.testing.assert_close(agent._targets.flat, target + rate * (online - target))
     assert changed_at == [4, 7, 10], "with the parameters of three steps, once the fourth has shown that they are sound"
 
 
@@ -225,19 +225,19 @@ def test_a_slow_policy_plays_by_the_target_network_and_explores_by_the_one_that_
     data, ways = np.random.default_rng(0), set[bytes]()
     play(agent, 12, data, invalid=0.0)
     policy, rows = agent.policy_state(), [some_observation(data) for _ in range(100)]
-    for network, mode in ((agent._online, ActMode.EXPLORE), (agent._slow, ActMode.GREEDY)):
+    for network, mode in ((agent._followed, ActMode.EXPLORE), (agent._targets, ActMode.GREEDY)):
         plain.load_policy_state({name: tensor.clone() for name, tensor in network.value.items()})
         did = [agent.act(seen, mode).action for seen in rows]
         np.testing.assert_array_equal(did, [plain.act(seen, ActMode.GREEDY).action for seen in rows])
         ways.add(np.array(did).tobytes())
     assert len(ways) == 2, "the two differ"
-    assert all(torch.equal(policy[name], tensor) for name, tensor in agent._slow.value.items())
+    assert all(torch.equal(policy[name], tensor) for name, tensor in agent._targets.value.items())
     assert agent.parameters_sha256() == plain.parameters_sha256(), "whoever loads the policy has the same"
     np.testing.assert_array_equal(agent.introspect(rows[0]).does, plain.introspect(rows[0]).does)
-    agent._online.flat[0] = float("nan")
+    agent._followed.flat[0] = float("nan")
     assert not agent.is_finite()
     agent.load_policy_state(policy)
-    assert torch.equal(agent._online.flat, agent._slow.flat)
+    assert torch.equal(agent._followed.flat, agent._targets.flat)
 
 
 def test_exploring_is_random_at_first_and_nearly_greedy_at_last() -> None:

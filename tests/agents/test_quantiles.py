@@ -41,7 +41,7 @@ def ready(spec: PolicySpec, **settings: Any) -> DQN:
     agent = DQN(spec, replace(CONFIG, **settings), seed=0, rows=ROWS)
     data = np.random.default_rng(0)
     play(agent, 6, data, learn=False)
-    agent._slow.flat.add_(torch.from_numpy(data.normal(size=len(agent._slow.flat)).astype(np.float32)), alpha=0.1)
+    agent._targets.flat.add_(torch.from_numpy(data.normal(size=len(agent._targets.flat)).astype(np.float32)), alpha=0.1)
     return agent
 
 
@@ -59,8 +59,8 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
     b = agent._memory.draw(c.batch, random, 0.4 + 0.6 * 0.25)
     b = b._replace(**{name: getattr(b, name).clone() for name in b._fields[:5]})
     t_next, t = (torch.rand(c.batch, COUNT, generator=random) for _ in range(2))
-    online = {name: value.clone().requires_grad_() for name, value in agent._online.value.items()}
-    slow = {name: value.clone() for name, value in agent._slow.value.items()}
+    online = {name: value.clone().requires_grad_() for name, value in agent._followed.value.items()}
+    slow = {name: value.clone() for name, value in agent._targets.value.items()}
     fixed = ((torch.arange(FRACTIONS) + 0.5) / FRACTIONS).expand(c.batch, FRACTIONS)
     after = quantiles_of(slow, b.next_observation, t_next, sizes, dueling)
     judge = quantiles_of(online, b.next_observation, fixed, sizes, dueling) if c.double else after
@@ -81,10 +81,10 @@ def test_a_gradient_step_equals_autograd_and_torchs_adam_on_the_written_loss(
 
     agent.learn_once(0.25)
     for name, leaf in online.items():
-        torch.testing.assert_close(agent._online.grad[name], leaf.grad, rtol=1e-3, atol=2e-5, msg=name)
+        torch.testing.assert_close(agent._followed.grad[name], leaf.grad, rtol=1e-3, atol=2e-5, msg=name)
         assert leaf.grad is not None
         clear = leaf.grad.abs() > 1e-5  # Adam's first step has no size: only its sign counts
-        torch.testing.assert_close(agent._online.value[name][clear], leaf.detach()[clear], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(agent._followed.value[name][clear], leaf.detach()[clear], rtol=1e-4, atol=1e-6)
     assert float(agent.state()["newest"][0]) == pytest.approx(float(loss.detach()), rel=1e-4)
     assert float(agent.state()["newest"][1]) == pytest.approx(float(taken.detach().mean()), rel=1e-4, abs=1e-6)
     if b.weight is not None:
