@@ -32,6 +32,7 @@ def carry_out_training(argv: Sequence[str], answer: Answer) -> int:
     """Look up what the command names, and carry it out."""
     from ecs_rl.cli.plan import plan_in_group, plan_of, refuse_unreadable_files, refuse_what_is_not_shared
 
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # or frames of C++ surround the sentence that says it
     place = place_in_group(os.environ)
     if place is not None and place[0] > 0:
         from ecs_rl.tasks.workers import take_part

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from process_groups import ROOT
-from worker_runs import trained
+from worker_runs import command, trained
 
 from ecs_rl.cli.command_settings import TrainSettings
 from ecs_rl.cli.plan import Plan, refuse_what_is_not_shared
@@ -120,6 +120,15 @@ def test_an_address_at_which_nobody_answers_is_given_up() -> None:
 def test_a_process_that_came_and_is_gone_is_not_waited_for(tmp_path: Path) -> None:
     said = joining(0, f"file://{tmp_path}/meeting", {})
     assert re.match(r"process 0 of 2 found not all others at file:.*meeting: .+\n\Z", said)
+
+
+@pytest.mark.slow
+def test_where_nobody_answers_one_sentence_is_all_that_is_said(tmp_path: Path) -> None:
+    environment = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    words, whole = command(tmp_path, "balance"), {**os.environ, **environment}
+    done = subprocess.run(words, cwd=ROOT, env=whole, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"train\.py: process 1 of 2 found not all others at 127\.0\.0\.1:1: .+\n", done.stderr)
 
 
 # --- what is another one elsewhere ------------------------------------------------------------------------------------
