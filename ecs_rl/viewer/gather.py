@@ -38,6 +38,8 @@ EASE = 0.4
 """The share of the way that a shown force goes in a tick: fifty changes a second would flicker."""
 FAINTEST = 0.04
 """Strength below which a force that fades is not shown any more."""
+TILTED, SLOW = 10.0, 0.1
+"""Degrees and metres per second from which on it is said how tilted and how fast a body was."""
 TRAIL = 100
 """Ticks that a trail is long."""
 
@@ -71,6 +73,8 @@ class Reader:
         self._tips = np.array([index for index, _ in points], int), np.array([at for _, at in points]).reshape(-1, 2)
         self._followed = (-1, -1)
         self._before = self._now = self.places.at(0)
+        self._touched = self._touches = self.touch.pairs[0]
+        """Which roles touch each other, a tick before and now."""
         self._eased = [np.zeros(1)] * len(self.effects)
         self._ground_view, self._stands = GroundView(backdrop=world.scene.backdrop), np.full(1, np.nan)
         self._marks: dict[int, Objects] = {}
@@ -84,6 +88,7 @@ class Reader:
         """
         episode = (arena, int(self.clock.episode[arena]))
         self._before, self._now = self._now, self.places.at(arena)
+        self._touched, self._touches = self._touches, self.touch.pairs[arena].copy()
         if anew or again or episode != self._followed:
             self._followed, self._before = episode, self._now
             self._trails.clear()
@@ -293,6 +298,22 @@ class Reader:
         for one, other in np.argwhere(np.triu(pairs[:ground, :ground])).tolist():
             contacts += self._between(self.arena.roles[one], self.arena.roles[other], placement)
         return contacts
+
+    def newest_touch(self) -> tuple[BodyId, str] | None:
+        """Return the first single body that touches something since the last tick, and how it came to that in words."""
+        roles, falls = self.arena.roles, any(self.world.scene.gravity)
+        begun = self._touches & ~self._touched
+        for role in roles:
+            others = np.flatnonzero(begun[role.number])
+            if role.count is not None or not len(others):
+                continue
+            number, start = int(others[-1]), self.places.slices[role.number].start
+            other = roles[number].name if number < len(roles) else "the ground" if falls else "a wall"
+            words, fast = f"{role.name} touched {other}", math.hypot(*self._before.velocity[start].tolist())
+            words += f" at {fast:.1f} m/s" if fast >= SLOW else ""
+            tilt = abs(math.degrees(math.remainder(float(self._before.angle[start]), math.tau)))
+            return BodyId(role.name), f"{words}, tilted {tilt:.0f} degrees" if falls and tilt >= TILTED else words
+        return None
 
     def _on_ground(self, role: Role, placement: Placement, segments: F64) -> list[ContactView]:
         contacts, start, many = [], self.places.slices[role.number].start, role.count is not None

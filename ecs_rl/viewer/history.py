@@ -96,7 +96,9 @@ class History:
         self._groups: dict[str, list[str]] = {name: [] for name in GROUPS}
         """The first metrics of each group."""
         self._changes: list[tuple[float, str]] = []
-        """Steps at which settings were changed or lessons went on, and what to."""
+        """Steps at which settings were changed or lessons went on, and what to, and of the first good endings."""
+        self._ended: set[str] = set()
+        """The endings that there were."""
         self._lessons: dict[str, float] = {}
         """How many steps each lesson had taken in the newest row."""
         self._bests: dict[str, tuple[float, float]] = {}
@@ -133,7 +135,8 @@ class History:
         self._view = None
         self._add_evaluations([row for row in rows if "total_steps_at_eval" in row])
         metrics = [row for row in rows if "total_steps_at_eval" not in row]
-        self._changes += [change for row in metrics for change in (*_changes(row), *self._lesson_steps(row))]
+        for row in metrics:
+            self._changes += [*_changes(row), *self._lesson_steps(row), *self._firsts(row)]
         self._add_bests(metrics)
         names = set().union(*metrics)
         self._find(metrics, names)
@@ -165,6 +168,16 @@ class History:
                 step, value = _number(row.get("total_steps")), _number(row.get(own))
                 if step >= 0 and value > self._bests.get(name, (0.0, -math.inf))[1]:
                     self._bests[name] = step, value
+
+    def _firsts(self, row: Row) -> Iterator[tuple[float, str]]:
+        """Yield the step and the words of each good ending that an episode has come to for the first time."""
+        for key in row:
+            if key.startswith(f"rollout/{END}") and key not in self._ended and _number(row[key]) > 0:
+                self._ended.add(key)
+                name = key.removeprefix(f"rollout/{END}")
+                paid = _number(row.get(f"rollout/{TERM}{name}", 0.0))
+                if name != TIME_UP and tone_of_ends((name,), paid) == "good":
+                    yield _number(row.get("total_steps")), f"first {name}"
 
     def _lesson_steps(self, row: Row) -> Iterator[tuple[float, str]]:
         """Yield the step and the words of each lesson that has gone on since the row before."""

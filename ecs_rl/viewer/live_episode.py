@@ -20,7 +20,7 @@ from ecs_rl.schedule import ON_STAGE
 from ecs_rl.spaces import ActMode
 from ecs_rl.training.opponent import Driver
 from ecs_rl.training.scene_agents import deciding
-from ecs_rl.viewer.gather import EnvReader, reader_of
+from ecs_rl.viewer.gather import EnvReader, Reader, reader_of
 from ecs_rl.viewer.mind import Mind
 from ecs_rl.viewer.number_formats import signed
 from ecs_rl.viewer.objects import BodyId
@@ -31,6 +31,8 @@ from ecs_rl.viewer.view import Point, StageOverlay, StageView
 from ecs_rl.world import World
 from ecs_rl.worlds import make_world
 
+PAYS = 5.0
+"""A bad ending that earns so many times what another tick does is said to."""
 REST = 1.0
 """Seconds for which the picture of an ending stays: real ones, or the stage's where those pass faster."""
 KICK = 2.0
@@ -307,7 +309,8 @@ class LiveEpisode:
     def stage(self, *, selected: BodyId | None = None) -> StageView:
         """Return the picture of this moment."""
         if self.held is not None:
-            return replace(self.held, ending=self.overlay.prompt) if self.overlay.prompt else self.held
+            prompt = self.overlay.prompt
+            return replace(self.held, ending=prompt, ending_detail="") if prompt else self.held
         owed = self._owed if self.rewind.at is None else self.rewind.owed
         blend = 1.0 if self.paused or self.hand.role is not None else min(1.0, owed)
         view = self.reader.stage(self.arena, blend=blend, caption=self.caption, selected=selected)
@@ -374,8 +377,12 @@ class LiveEpisode:
         arena, total, reasons = self.arena, self.total, reasons_of(self.world, self.arena)
         tone, mark = tone_of(self.world, arena, total, reasons), "  with your help" if self.touched else ""
         text = f"{', '.join(reasons) or 'time is up'}  {signed(total)}{mark}"
-        picture = self.reader.stage(arena, caption=self.caption)
-        self.held = replace(picture, ending=text, ending_tone=tone, grip=self._grip())
+        touch = self.reader.newest_touch() if tone == "bad" and isinstance(self.reader, Reader) else None
+        body, words = (None, "") if touch is None else touch
+        paid = _paid(self.world, arena) if tone == "bad" else 0.0
+        detail = "  ·  ".join(filter(None, (words, f"this tick earned {signed(paid)}" if paid > 0 else "")))
+        picture = self.reader.stage(arena, caption=self.caption, selected=body)
+        self.held = replace(picture, ending=text, ending_detail=detail, ending_tone=tone, grip=self._grip())
         self._rest, self.hand.role = REST, None
         self.outcome = Ended(
             arena,
@@ -392,6 +399,15 @@ class LiveEpisode:
     def close(self) -> None:
         """Give the world back."""
         self.world.close()
+
+
+def _paid(world: World, arena: int) -> float:
+    """Return what the last tick has earned, if that is far more than others did; 0 where there are several agents."""
+    if len(world.batches) > 1 or world.batches[0].rows > world.arenas:
+        return 0.0  # one may win by what another loses
+    terms, ticks = world.one(Terms), int(world.one(Clock).tick[arena])
+    paid, whole = float(terms.now[:, arena].sum()), float(terms.total[:, arena].sum())
+    return paid if paid * ticks > PAYS * abs(whole - paid) else 0.0
 
 
 class Speedometer:

@@ -22,7 +22,7 @@ from ecs_rl.viewer.annotations import (
 )
 from ecs_rl.viewer.bodies import draw_objects, turned
 from ecs_rl.viewer.camera import Camera
-from ecs_rl.viewer.canvas import LARGE, SMALL, WIDEST, Canvas, part_of
+from ecs_rl.viewer.canvas import LARGE, NORMAL, SMALL, WIDEST, Canvas, part_of
 from ecs_rl.viewer.draw import Tile, line, rounded, smoothed
 from ecs_rl.viewer.objects import Objects
 from ecs_rl.viewer.palette import BAD, DIM, FAINT, GOOD, NIGHT, PANEL, RULE, TEXT, WARN, Colour, mix
@@ -196,11 +196,14 @@ def _captions(surface: pygame.Surface, stage: StageView, camera: Camera, canvas:
     if not stage.ending:
         return
     colour = TONES[stage.ending_tone]
-    text = canvas.cut(stage.ending, w - canvas.px(60), LARGE + 1)
-    wide = canvas.width(text, LARGE + 1)
-    box = _clear_place((wide + canvas.px(40), canvas.px(38)), (w, h), stage, camera, canvas)
+    room = w - canvas.px(60)
+    text, detail = canvas.cut(stage.ending, room, LARGE + 1), canvas.cut(stage.ending_detail, room, NORMAL)
+    wide, below = max(canvas.width(text, LARGE + 1), canvas.width(detail)), canvas.px(20) if detail else 0
+    box = _clear_place((wide + canvas.px(40), canvas.px(38) + below), (w, h), stage, camera, canvas)
     rounded(surface, box, PANEL, radius=canvas.px(8), edge=mix(PANEL, colour, 0.6), alpha=235)
-    canvas.write(surface, text, box.center, size=LARGE + 1, colour=colour, anchor="middle")
+    middle = box.centery - below // 2
+    canvas.write(surface, text, (box.centerx, middle), size=LARGE + 1, colour=colour, anchor="middle")
+    canvas.write(surface, detail, (box.centerx, middle + canvas.px(22)), anchor="middle")
 
 
 def _clear_place(

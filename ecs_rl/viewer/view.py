@@ -133,6 +133,8 @@ class StageView:
     """The body of the agent whose mind is shown, and its name, where there are several."""
     ending: str = ""
     """How the episode ended, as long as that should be shown."""
+    ending_detail: str = ""
+    """What led to it, such as what touched what, and how fast."""
     ending_tone: Tone = "plain"
     field: MapView | None = None
     """What the agent expects of other places, which lies on the ground."""
@@ -282,7 +284,7 @@ class LearningView:
     waiting: str = "no episode has ended yet"
     """What is said where there is no number at all."""
     changes: tuple[tuple[float, str], ...] = ()
-    """Steps at which settings were changed while it trained, and what to."""
+    """Steps at which settings were changed while it trained, and what to, and of the first good endings."""
     bests: tuple[tuple[str, Point], ...] = ()
     """The name of an agent's own curve, with step and mean return of its best evaluation."""
     ghost: Series | None = None

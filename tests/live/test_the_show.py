@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,6 +154,33 @@ def short() -> Iterator[LiveEpisode]:
 def to_the_end(show: LiveEpisode) -> None:
     while not show.resting:
         show.tick()
+
+
+def test_a_bad_ending_says_what_touched_what_how_fast_and_marks_the_body() -> None:
+    show = LiveEpisode(load_scene("lander"), agents_of("lander"), seeds=range(SEED, SEED + 3))
+    try:
+        show.sample(True)
+        speeds = list[float]()
+        while not show.resting:
+            speeds.append(math.hypot(*show.world.arena.roles[0].velocity[show.arena].tolist()))
+            show.tick()
+        ending = show.stage()
+        assert ending.ending.startswith("crashed")
+        found = re.fullmatch(
+            r"hull touched the ground at ([0-9.]+) m/s(, tilted [0-9]+ degrees)?.*", ending.ending_detail
+        )
+        assert found is not None
+        assert float(found[1]) == pytest.approx(speeds[-1], abs=0.06), "as it was before the touch"
+        assert ending.selected == BodyId("hull")
+        show.tick()
+        assert show.stage().ending_detail == ""
+    finally:
+        show.close()
+
+
+def test_an_ending_without_a_touch_says_no_more(short: LiveEpisode) -> None:
+    to_the_end(short)
+    assert (short.stage().ending_detail, short.stage().selected) == ("", None)
 
 
 def test_the_picture_of_an_ending_stands_for_a_second_then_the_next_episode_begins(short: LiveEpisode) -> None:

@@ -213,6 +213,20 @@ def test_how_far_an_update_moved_the_policy_stands_after_its_entropy(tmp_path: P
     assert ["one KL", "two KL"] in names
 
 
+def test_the_first_good_ending_of_each_kind_is_a_mark_on_the_curve(tmp_path: Path) -> None:
+    rows = [
+        {"total_steps": 100, "rollout/end/crashed": 1.0, "rollout/end/landed": 0.0, "rollout/end/fed": 0.1},
+        {"total_steps": 200, "rollout/end/crashed": 0.9, "rollout/end/landed": 0.1, "rollout/end/time up": 0.1},
+        {"total_steps": 300, "rollout/end/landed": 0.2, "rollout/end/fed": 0.2, "rollout/term/fed": 3.0},
+    ]
+    write(tmp_path / "metrics.jsonl", *rows)
+    assert History(tmp_path).refresh().changes == ((200.0, "first landed"),)
+    paid = [row | {"rollout/term/fed": 3.0} for row in rows]
+    write(tmp_path / "paid.jsonl", *paid)
+    (tmp_path / "paid.jsonl").rename(tmp_path / "metrics.jsonl")
+    assert History(tmp_path).refresh().changes == ((100.0, "first fed"), (200.0, "first landed"))
+
+
 def test_a_previous_run_is_a_curve_behind_with_what_it_came_to(tmp_path: Path) -> None:
     before, now = tmp_path / "before", tmp_path / "now"
     for folder, steps in ((before, 400), (now, 100)):
