@@ -44,6 +44,9 @@ BEHIND, SPREADS_BEHIND = 0.5, 0.5
 """How far greedy play lies below sampled play: share of what this has gained, and standard deviations of returns."""
 BEHIND_FOR, BEHIND_EVALUATIONS = 0.15, 3
 """Share of the whole training, and evaluations, for which it has been so."""
+FAR_KL, FAR_CLIPPED, HALF = 0.03, 0.2, 0.5
+"""How far an update moves a policy and the share of its decisions at the clip when steps are too large; the share of
+the way after which they were not."""
 CLIMBS = 50.0
 """Elo that somebody who learns gains at least: to win 57 of 100 games against who one was."""
 LOOK_EVERY = 4
@@ -291,6 +294,21 @@ def _death_pays(d: Diagnosis) -> Finding | None:
     )
 
 
+def _far_updates(d: Diagnosis) -> Finding | None:
+    """Find updates that move the policy so far that what it has learned is lost again."""
+    last, kl, clipped = d.lasting, d.reported("train/kl"), d.reported("train/clip_fraction")
+    if d.solved or min(len(kl), len(clipped)) < last or not d.came_less_than(HALF, 1.0):
+        return None
+    moved, held = float(np.median(kl[-last:])), float(np.median(clipped[-last:]))
+    if moved < FAR_KL or (held < FAR_CLIPPED and moved < 10 * FAR_KL):
+        return None
+    return Finding(
+        "updates that go too far",
+        f"updates have a KL of {moved:.2g} and clip {held:.0%} of decisions (usual are 0.01 and 10%)",
+        "lower the learning rate, take fewer epochs, or set a target KL",
+    )
+
+
 def _value_off(d: Diagnosis) -> Finding | None:
     """Find a value that has nothing to do with the returns, long after it could have."""
     last, what_learns = d.lasting, "the value that it learns by"
@@ -380,9 +398,12 @@ def _nothing(d: Diagnosis) -> Finding | None:
     """Find a training that is half over and stands where it began."""
     if d.solved or d.share < LATE or d.rows < LATE_ROWS or not d.came_less_than(LITTLE, 1.0):
         return None
+    kl, clipped = d.reported("train/kl")[-ROWS:], d.reported("train/clip_fraction")[-ROWS:]
+    sizes = f", by updates of the usual size (KL {np.median(kl):.2g}, {np.median(clipped):.0%} clipped)"
     return Finding(
         "nothing learned",
-        f"after {d.share:.0%} of the steps the {d.result.removeprefix(SCORE).replace('_', ' ')} is where it began",
+        f"after {d.share:.0%} of the steps the {d.result.removeprefix(SCORE).replace('_', ' ')} is where it began"
+        f"{sizes if len(kl) and len(clipped) else ''}",
         "reward smaller steps towards the goal, make the start easier, or explore more",
     )
 
@@ -390,6 +411,7 @@ def _nothing(d: Diagnosis) -> Finding | None:
 LOOKS: Sequence[Callable[[Diagnosis], Finding | None]] = (
     _opponents,
     _one_term,
+    _far_updates,
     _death_pays,
     _value_off,
     _entropy,

@@ -10,6 +10,7 @@ from alarm_scenes import AWAY, DEATH_PAYS, HUGE, ONE_TERM, OUT_OF_REACH, RARE, T
 from score_scenes import DUEL
 
 from ecs_rl.commands import train as train_command
+from ecs_rl.shipped import scene_files
 
 PPO = ("--arenas", "32", "--ppo.rollout", "32", "--ppo.minibatch", "256", "--ppo.epochs", "4", "--ppo.hidden", "16")
 SURE = ("--ppo.lr", "0.05", "--ppo.epochs", "10")
@@ -18,6 +19,7 @@ DESERVED = {
     "a term that drowns the others": (ONE_TERM, "60k", ()),
     "a value far off": (HUGE, "60k", ("--ppo.lr", "1e-4", "--ppo.no-normalise-rewards")),
     "nothing learned": (OUT_OF_REACH, "120k", ()),
+    "updates that go too far": (scene_files()["lander"].read_text(), "80k", ("--ppo.lr", "0.3")),
     "entropy collapsed": (TOO_SURE, "80k", SURE),
     "a return that cannot be compared": (DUEL, "60k", ()),
     "a return that is not the score": (AWAY, "120k", ()),

@@ -147,6 +147,27 @@ def test_a_value_that_explains_nothing_for_long_is_far_off() -> None:
     assert last(rows(**same, train__explained_variance=0.02), solved_at=100.0) == "", "there is nothing to explain"
 
 
+def test_updates_that_move_the_policy_far_are_told_before_what_they_lead_to() -> None:
+    stands: Numbers = {"rollout__mean_return": 1.0, "eval__mean_return": 1.5, "train__explained_variance": 0.0}
+    far: Numbers = {"train__kl": 0.1, "train__clip_fraction": 0.4}
+    assert last(rows(**stands, **far), solved_at=100.0) == "updates that go too far"
+    (told,) = {finding.told for finding in findings(Diagnosis(WHOLE, solved_at=100.0), rows(**stands, **far))}
+    assert told == "updates have a KL of 0.1 and clip 40% of decisions (usual are 0.01 and 10%)"
+    for usual in ({"train__kl": 0.01}, {"train__clip_fraction": 0.1}):
+        assert last(rows(**stands, **{**far, **usual}), solved_at=100.0) != "updates that go too far"
+    learns: Numbers = {"rollout__mean_return": falling(1.0, 90.0), **far}
+    diagnosis = Diagnosis(WHOLE, solved_at=100.0)
+    for row in rows(**learns):
+        diagnosis.add(row)
+    assert diagnosis.finding is None, "it comes along all the same"
+
+
+def test_nothing_learned_says_how_large_the_updates_were() -> None:
+    stands = rows(rollout__mean_return=1.0, train__kl=0.004, train__clip_fraction=0.05)
+    told = list(findings(Diagnosis(WHOLE, solved_at=100.0), stands))[-1].told
+    assert told.endswith("is where it began, by updates of the usual size (KL 0.004, 5% clipped)")
+
+
 def test_action_values_beyond_any_return_are_far_off() -> None:
     told: Numbers = {"rollout__mean_return": falling(0.0, 30.0), "rollout__max_return": 40.0}
     assert last(rows(**told, train__q_mean=falling(0.0, 500.0)), solved_at=100.0) == "a value far off"
@@ -235,6 +256,6 @@ def test_every_alarm_has_a_section_that_tells_more() -> None:
     headings = re.findall(r"^### (.+)$", (ROOT / WORDS).read_text(), re.MULTILINE)
     source = (ROOT / "ecs_rl" / "session" / "diagnosis.py").read_text()
     names = set(re.findall(r'Finding\(\s*"([^"]+)"', source))
-    assert len(names) == len(LOOKS) == 8
+    assert len(names) == len(LOOKS) == 9
     assert names <= {heading.lower() for heading in headings}
     assert OPPOSED.link == f"{WORDS}#a-return-that-cannot-be-compared"
