@@ -110,7 +110,7 @@ def test_what_was_reached_of_another_speed_is_forgotten() -> None:
 def test_before_the_first_episodes_have_ended_the_chart_says_when_its_numbers_come(tmp_path: Path) -> None:
     with watching(tmp_path) as live:
         learning = live.window.views["learning"].curves
-        assert learning.waiting == "the first numbers come when the first episodes have ended"
+        assert learning.waiting == "numbers come once the first episodes end"
 
 
 # --- what stands in the picture ---------------------------------------------------------------------------------------

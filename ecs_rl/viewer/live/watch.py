@@ -100,7 +100,7 @@ class WatchWindow:
         history = history_of(run, training.world.scene, training.steps_total, before=run_before(run))
         training.metrics_schedule.fresh = history.new
         training.evaluator.make_ready(training.evaluation.seeds[:AT_ONCE])
-        history.waiting = "the first numbers come when the first episodes have ended"
+        history.waiting = "numbers come once the first episodes end"
         background = BackgroundTraining(training, after_tick, self.pace)
         checkpoints = CheckpointList(run, training.agents)
         watched = WatchedRun(run, "/".join(run.parts[-2:]), background, checkpoints, history)
