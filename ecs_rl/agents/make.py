@@ -13,7 +13,7 @@ from ecs_rl.errors import CommandError, nearest
 from ecs_rl.user_files.file_errors import blaming
 
 if TYPE_CHECKING:  # numpy takes a third of the time of `--help`
-    from ecs_rl.agents.base import Agent, State
+    from ecs_rl.agents.base import Agent
     from ecs_rl.distributed.group import Group
     from ecs_rl.spaces import PolicySpec
 
@@ -134,16 +134,3 @@ def make_agent(
             raise
         memory = "more memory than there is: take a smaller network, memory or rollout, or fewer --arenas"
         raise CommandError(f"{algorithm.name} needs {memory}") from error
-
-
-def check_parameters(
-    where: str, specs: Mapping[str, PolicySpec], name: str | Algorithm, config: AgentConfig, policy: State
-) -> None:
-    """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
-    from ecs_rl.agents.state import check_shapes, prefixed
-
-    algorithm = algorithm_of(name)
-    for spec in specs.values() if hasattr(algorithm.kind, "shapes") else ():
-        with blaming("--agent", algorithm.file):
-            shapes = algorithm.kind.shapes(spec, config)
-        check_shapes(where, policy, prefixed(spec.name, shapes) if len(specs) > 1 else shapes)  # as a team saves them

@@ -13,7 +13,11 @@ import torch
 from torch import Tensor
 
 from ecs_rl.agents.base import State
+from ecs_rl.agents.config import AgentConfig
+from ecs_rl.agents.make import Algorithm, algorithm_of
 from ecs_rl.errors import CheckpointError
+from ecs_rl.spaces import PolicySpec
+from ecs_rl.user_files.file_errors import blaming
 
 T = TypeVar("T")
 
@@ -134,6 +138,17 @@ def check_shapes(where: str, given: State, expected: Mapping[str, tuple[int, ...
     ]
     if problems:
         raise CheckpointError(f"{where} does not fit its own settings: {_some(problems)}; use another checkpoint")
+
+
+def check_parameters(
+    where: str, specs: Mapping[str, PolicySpec], name: str | Algorithm, config: AgentConfig, policy: State
+) -> None:
+    """Refuse the policies in a file whose parameters are not those of its settings, before any network is made."""
+    algorithm = algorithm_of(name)
+    for spec in specs.values() if hasattr(algorithm.kind, "shapes") else ():
+        with blaming("--agent", algorithm.file):
+            shapes = algorithm.kind.shapes(spec, config)
+        check_shapes(where, policy, prefixed(spec.name, shapes) if len(specs) > 1 else shapes)  # as a team saves them
 
 
 def _some(problems: list[str]) -> str:

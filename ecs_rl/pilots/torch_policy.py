@@ -6,7 +6,8 @@ import msgspec
 import torch
 
 from ecs_rl.agents.base import Agent, State
-from ecs_rl.agents.make import AGENTS, check_parameters, make_agent
+from ecs_rl.agents.make import AGENTS, make_agent
+from ecs_rl.agents.state import check_parameters
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.pilots.ops import Array
 from ecs_rl.pilots.source import SavedPolicy

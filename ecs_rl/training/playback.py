@@ -10,7 +10,8 @@ import msgspec
 
 from ecs_rl.agents.base import Agent
 from ecs_rl.agents.config import Settings
-from ecs_rl.agents.make import Algorithm, check_parameters, make_agent
+from ecs_rl.agents.make import Algorithm, make_agent
+from ecs_rl.agents.state import check_parameters
 from ecs_rl.errors import CheckpointError, CommandError
 from ecs_rl.runs import Manifest, read_checkpoint, section
 from ecs_rl.scene.scene import Scene
