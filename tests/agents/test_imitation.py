@@ -11,7 +11,7 @@ import torch
 from agents_helpers import CHOICES, KINDS, MIXED, ROWS, SMALL_PPO, config_of, play, same, small_agent
 from agents_helpers import MOTORS as LEVERS
 
-from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent
+from ecs_rl.agents import ActMode, Discrete, PolicySpec, PPOConfig, make_agent, replay_learner
 from ecs_rl.agents.base import Demonstration, Imitating, State
 from ecs_rl.agents.dqn import DQN
 from ecs_rl.agents.heads import SPREAD
@@ -138,7 +138,8 @@ def test_learners_of_values_do_as_they_were_shown_and_remember_it_for_good(kind:
 
 
 @pytest.mark.parametrize("kind", LEARNERS_OF_VALUES)
-def test_they_are_the_same_again_and_go_on_exactly_from_a_save(kind: str) -> None:
+def test_they_are_the_same_again_and_go_on_exactly_from_a_save(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_learner, "IMITATING", 100)
     first, second, other = learner(kind, 4), learner(kind, 4), learner(kind, 4)
     for agent in (first, second):
         agent.imitate(shown(agent.spec))

@@ -43,7 +43,8 @@ def test_torchrun_gives_the_bits_of_as_many_workers(tmp_path: Path) -> None:
     assert "frame #0" not in stderr
 
 
-@pytest.mark.parametrize("rank", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
 def test_torchrun_starts_all_again_where_one_is_killed_and_they_go_on(tmp_path: Path, rank: int) -> None:
     flags = (*FLAGS, "--steps", "14k")
     running = torchrun(tmp_path / "killed", *flags, more=("--max-restarts", "1"))

@@ -99,6 +99,7 @@ def test_a_worker_that_is_killed_costs_the_time_since_the_newest_checkpoint(tmp_
     assert nobody_stays(tmp_path / "killed")
 
 
+@pytest.mark.slow
 def test_one_of_several_workers_that_is_killed_is_replaced(tmp_path: Path) -> None:
     flags = (*LONG[:-1], "4", "--steps", "14k")
     running = started(tmp_path, *flags)

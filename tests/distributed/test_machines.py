@@ -20,7 +20,7 @@ def ip(*words: str) -> None:
     subprocess.run(("ip", *words), check=True, capture_output=True, timeout=20)
 
 
-@pytest.fixture(params=[4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.fixture(params=[2, *(pytest.param(size, marks=pytest.mark.slow) for size in (4, 8))])
 def machines(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """Yield the names of network namespaces that reach each other over a bridge, at 10.77.0.1 and so on."""
     names, bridge = [f"t{os.getpid()}n{rank}" for rank in range(request.param)], f"br{os.getpid()}"

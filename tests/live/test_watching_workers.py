@@ -50,6 +50,7 @@ def test_saving_evaluating_and_closing_are_agreed_on_and_change_no_bit(
     assert whole.sha == straight.sha
 
 
+@pytest.mark.slow
 def test_a_slider_changes_a_setting_of_all_processes_at_one_tick_which_a_run_can_repeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

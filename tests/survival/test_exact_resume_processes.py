@@ -85,7 +85,8 @@ def test_kill_9_before_at_and_after_a_checkpoint_changes_nothing(case: Case, tic
     assert_same_end(resumed.run, wanted.run)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_signals_from_outside_at_random_moments_change_nothing(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     trained = Trained(CASES[0], tmp_path)
