@@ -10,7 +10,9 @@ import pytest
 from live_windows import TINY, Live, down, up, watching
 
 from ecs_rl.commands import train as train_command
+from ecs_rl.distributed.group import ALONE
 from ecs_rl.runs import read_metadata
+from ecs_rl.training.together import Together
 from ecs_rl.viewer.controls.learning_replay import FASTER, SECONDS
 from ecs_rl.viewer.live import watch
 from ecs_rl.viewer.live.playlist import NEWEST
@@ -134,6 +136,17 @@ def test_beside_another_stage_there_is_nothing_to_see_again(live: Live) -> None:
 def test_another_training_is_asked_for_only_after_the_end(live: Live) -> None:
     live.hit("Ctrl+N")
     assert "first this training has to end" in live.said()
+    assert not live.window.closing
+
+
+def test_a_training_of_several_processes_is_not_begun_again_from_its_window(live: Live) -> None:
+    finish(live)
+    live.trains.together = Together(ALONE, 8)
+    live.window.advance(0.1, math.inf)
+    live.draw()
+    assert "Ctrl+N" not in [key for key, _ in live.window.views["end card"].offers]
+    live.hit("Ctrl+N")
+    assert "begin another training of several processes by its command" in live.said()
     assert not live.window.closing
 
 

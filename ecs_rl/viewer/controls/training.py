@@ -41,8 +41,10 @@ def _change_pace(app: App, work: BackgroundTraining) -> None:
 def _again(control: Control, app: App) -> None:
     """Close the window for a training of the same scene with the next seed."""
     work = app.run.background
-    if work is None or not work.is_saved or work.training.together is not None:
+    if work is None or not work.is_saved:
         app.say("first this training has to end", "warn")
+    elif work.training.together is not None:
+        app.say("begin another training of several processes by its command", "warn")
     else:
         work.training.again = app.closing = True
 

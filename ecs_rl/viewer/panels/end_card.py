@@ -24,7 +24,7 @@ OFFERS = (
     ("C", "make a card to share"),
     ("Ctrl+N", "train again, with another seed"),
 )
-"""Keys, and what they do now."""
+"""Keys, and what they do now; the last one not after a training of several processes."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _ended(training: Training) -> EndView:
     facts = [f"{session.total_steps:,} steps, {session.total_episodes:,} episodes, {taken} in all"]
     if session.best_eval is not None and session.best_step is not None:
         facts.insert(0, f"best {result(session.best_eval)} at step {session.best_step:,}")
-    return EndView(title, tuple(facts))
+    return EndView(title, tuple(facts), OFFERS if training.together is None else OFFERS[:-1])
 
 
 def _paint(surface: pygame.Surface, view: EndView, canvas: Canvas) -> None:
