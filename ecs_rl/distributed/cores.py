@@ -14,25 +14,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 THREADS = Path("/proc/self/task")
-OF_GLOO = ("gloo", "pt_gloo")
-"""How the names of gloo's threads begin."""
 
 
-def let_gloo_wait_its_turn() -> None:
-    """Let no thread of gloo take the place of a thread that runs, where the system is Linux."""
-    for thread in threads(OF_GLOO):
+def threads() -> set[int]:
+    """Return the threads of this process; none where the system does not say."""
+    return {int(folder.name) for folder in THREADS.glob("*")}
+
+
+def let_wait_their_turn(some: set[int]) -> None:
+    """Let none of these threads take the place of a thread that runs."""
+    for thread in some:
         with suppress(OSError):  # it has just ended
             os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
-
-
-def threads(names: tuple[str, ...] = ("",)) -> list[int]:
-    """Return the threads of this process whose names begin like that; none where the system does not say."""
-    numbers = []
-    for folder in THREADS.glob("*"):
-        with suppress(OSError):
-            if (folder / "comm").read_text().startswith(names):
-                numbers.append(int(folder.name))
-    return numbers
 
 
 def place_on_machine(environment: Mapping[str, str]) -> tuple[int, int] | None:

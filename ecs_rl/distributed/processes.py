@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from ecs_rl.distributed.cores import let_gloo_wait_its_turn, place_on_machine
+from ecs_rl.distributed.cores import let_wait_their_turn, place_on_machine, threads
 from ecs_rl.distributed.group import Group
 from ecs_rl.distributed.place import JOINING
 from ecs_rl.errors import CommandError, WorkerLostError
@@ -218,7 +218,7 @@ def joined(
     if meeting is None and not {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
         raise CommandError("RANK is set, and MASTER_ADDR or MASTER_PORT is not: start it by torchrun, or set them too")
     interface = os.environ.get("GLOO_SOCKET_IFNAME") or interface_towards(meeting)
-    before = connections()
+    before, own = connections(), threads()
     try:
         if interface:
             os.environ["GLOO_SOCKET_IFNAME"] = interface
@@ -236,10 +236,10 @@ def joined(
         problem = str(error).splitlines()[0][:200]
         raise CommandError(f"process {rank} of {size} found not all others at {address}: {problem}") from error
     made = connections()
+    let_wait_their_turn(threads() - own)  # gloo's; they may have no names yet
     heart = None if meeting else Heart(store, rank, size)
     here = (rank, size) if meeting else place_on_machine(os.environ)
     group = Processes(rank, size, str if heart is None else lambda: heart.lost, here)
-    let_gloo_wait_its_turn()
     try:
         group.everyone(b"")  # who left before all are connected would look lost
         yield group

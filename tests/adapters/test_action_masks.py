@@ -99,6 +99,7 @@ def test_ppo_learns_which_card_is_the_best_of_those_that_are_left(tmp_path: Path
     assert np.mean(earned) > 1.5  # at random it is 1
 
 
+@pytest.mark.slow
 def test_a_scene_that_is_checked_plays_at_random_without_a_forbidden_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,8 +64,8 @@ def test_a_launcher_says_the_place_on_the_machine() -> None:
 
 def policies(group: Group) -> tuple[set[int], int, tuple[int, int] | None]:
     assert isinstance(group, Processes)
-    of_gloo = {os.sched_getscheduler(thread) for thread in threads(("gloo", "pt_gloo"))}
-    return of_gloo, os.sched_getscheduler(0), group.here
+    of_gloo = [thread for thread in threads() if "gloo" in (THREADS / f"{thread}/comm").read_text()]
+    return {os.sched_getscheduler(thread) for thread in of_gloo}, os.sched_getscheduler(0), group.here
 
 
 def test_the_threads_of_gloo_take_nobodys_place() -> None:

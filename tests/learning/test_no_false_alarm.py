@@ -30,7 +30,7 @@ def alarms(runs: Path, *words: str) -> tuple[set[str], int]:
     return findings - {""}, most
 
 
-@pytest.mark.parametrize(("agent", "steps"), [("ppo", "100k"), ("dqn", "40k")])
+@pytest.mark.parametrize(("agent", "steps"), [("ppo", "100k"), pytest.param("dqn", "40k", marks=pytest.mark.slow)])
 def test_a_recipe_that_learns_raises_no_alarm(agent: str, steps: str, tmp_path: Path) -> None:
     findings, most = alarms(tmp_path, "balance", "--agent", agent, "--steps", steps)
     assert findings == set()

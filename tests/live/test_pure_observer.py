@@ -38,7 +38,7 @@ SCENES["environment"] = ("gym:CartPole-v1", *LANDER[1:])
 OTHERS = [
     *(
         "lander",
-        "remembers",
+        pytest.param("remembers", marks=pytest.mark.slow),
         "environment",
         pytest.param("dqn", marks=pytest.mark.slow),
         "beacons",

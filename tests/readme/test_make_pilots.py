@@ -27,6 +27,7 @@ def plan(folder: Path, **more: Any) -> Plan:
     return Plan(**(small | more))
 
 
+@pytest.mark.slow
 def test_it_trains_each_seed_once_and_writes_a_pilot_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no run is finished"):
         make("balance", plan(tmp_path, as_it_is=True))

@@ -112,7 +112,7 @@ def test_the_number_of_threads_changes_no_bit(scene: str, more: tuple[object, ..
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the number of cores is not up to a process here")
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", [SCENES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in SCENES[1:])])
 def test_the_number_of_cores_changes_no_bit(scene: str, tmp_path: Path) -> None:
     more = ("--arenas", 256, "--steps", "8k", "--ppo.minibatch", 1024, "--ppo.rollout", 8, "--ppo.hidden", 16)
     args = (file_of(scene, tmp_path), *SMALL, *more, "--json", "--runs", tmp_path / "runs")

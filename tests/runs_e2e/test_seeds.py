@@ -164,7 +164,7 @@ def latest(folder: Path) -> list[Path]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_lets_every_run_save_and_says_how_each_goes_on(number: signal.Signals, tmp_path: Path) -> None:
     process = start("train.py", "balance", *LONG, "--seeds", 3, "--threads", 1, "--json", "--runs", tmp_path)
     wait_for(lambda: bool(latest(tmp_path)), process)

@@ -112,7 +112,7 @@ CASES = (
     Case("dqn lessons", "school", SMALL_DQN, SCHOOL, slow=True),
     Case("ppo that remembers, two policies", "two", (*SMALL_PPO, "--network", "gru", "--ppo.state", "8"), TWO),
     Case("ppo that remembers, members", "tag", (*SMALL_PPO, "--network", "gru", "--ppo.shared"), TEXTS["tag"]),
-    Case("ppo attention", "shooter", (*SMALL_PPO, "--network", "attention"), TEXTS["shooter"]),
+    Case("ppo attention", "shooter", (*SMALL_PPO, "--network", "attention"), TEXTS["shooter"], slow=True),
     Case("ppo self-play", "sumo", (*SMALL_PPO, *POOL, "--pool-also", "random"), TEXTS["sumo"]),
     Case("dqn self-play", "duel", (*SMALL_DQN, *POOL, "--self-play"), DUEL),
     Case("ppo self-play of one policy", "duel", (*SMALL_PPO, *POOL, "--self-play"), SHARED_DUEL, slow=True),

@@ -225,7 +225,7 @@ def test_how_a_life_ended_is_told_while_another_thread_starts_one(
         ("ppo", 1, 12_000),
         ("dqn", 2, 12_000),
         ("beacons", 3, 12_000),
-        ("offline", 5, 12_000),
+        pytest.param("offline", 5, 12_000, marks=pytest.mark.slow),
         pytest.param("shooter", 4, 12_000, marks=pytest.mark.slow),
     ],
 )

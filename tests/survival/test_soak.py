@@ -124,6 +124,7 @@ def assert_flat(second: list[Sample], last: list[Sample]) -> None:
         assert max(getattr(each, name) for each in last) <= max(getattr(each, name) for each in second), name
 
 
+@pytest.mark.slow
 def test_300_000_steps_with_60_saves_and_evaluations_leave_nothing_behind(tmp_path: Path) -> None:
     second, last = soaked(tmp_path, 300_000, arenas=64, every=5_000, ticks=128)
     assert_flat(second, last)
