@@ -9,7 +9,7 @@ import numpy as np
 import pymunk
 import pytest
 from bench_rays import hit_disc, hit_segments
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from physics_helpers import driven, scene_of
 
@@ -163,6 +163,9 @@ def test_a_ray_ends_between_what_a_hair_less_and_a_hair_more_of_each_wall_would_
     along[real] = (segments[0, :, 1] - segments[0, :, 0])[real] / length[real, None] * CLOSE
     aside = np.stack((-along[:, 1], along[:, 0]), axis=-1)
     one, other = segments[0, :, 0], segments[0, :, 1]
+    heads, runs = np.stack((np.cos(angles), np.sin(angles)), axis=1), (other - one)[real] / length[real, None]
+    turned = np.stack((-runs[:, 1], runs[:, 0]))
+    assume((np.abs(heads @ turned) > 1e-6).all())  # along a wall the formula has no answer
     less = np.stack((one + along, other - along), axis=1)[real]
     corners = [one - along - aside, one - along + aside, other + along + aside, other + along - aside]
     more = [np.stack((corners[i], corners[(i + 1) % 4]), axis=1) for i in range(4)]
